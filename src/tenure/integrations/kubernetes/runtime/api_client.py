@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -22,6 +23,9 @@ TRIES = 5
 """How often a request is sent that the server turns away before doing anything (401, 429)."""
 LONGEST_PAUSE_S = 30.0
 """What is believed of ``Retry-After``: a server that asks for more is asked again earlier."""
+
+LEAVES_OPEN = sys.version_info < (3, 12, 8)
+"""Such a Python may leave the socket of a cancelled request over TLS open for ever (python/cpython#118960)."""
 
 AGENT = "tenure-operator"
 """What requests call themselves by default; the server names the manager of written fields so (KP10)."""
@@ -63,7 +67,7 @@ class ApiClient:
         self._access = await self._load()
         # The number of connections is bounded by the turns; watches come on top and must not wait for a connection.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60, enable_cleanup_closed=LEAVES_OPEN),
             timeout=self._timeout,
             headers={"User-Agent": self._agent},
         )
@@ -74,6 +78,7 @@ class ApiClient:
     ) -> None:
         if self._session is not None:
             await self._session.close()
+            await asyncio.sleep(0)  # sockets of requests that were cancelled are closed in the next turn of the loop
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = "application/json") -> Object:
         """Read what is under a path."""
