@@ -257,7 +257,7 @@ def _end(pid: int, number: signal.Signals) -> None:
 
 def play() -> None:
     """Start a server for a person, say how to use it, and stop it at Ctrl-C."""
-    # Also where a shell has started this with interrupts ignored, and for who ends it with a plain kill.
+    # Also where a shell has started this with interrupts ignored, and for a plain kill.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     with private_kube() as server:

@@ -16,13 +16,19 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes import operator as shell
+from tenure.integrations.kubernetes.operator_probes import Sample, exposition
+from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
-from tenure.integrations.kubernetes.runtime.resource_types import LEASE, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Key, key_of
+from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
+from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 from tests.infrastructure.kube import NOBODY, OPERATOR, KubeServer, fresh_namespace
 from tests.integrations.kubernetes.runtime.toy_controller import CONFIG_MAP
 
+ONE_LEASE = pytest.mark.xdist_group("the operator's lease")
+"""The command has no option for the name of its Lease, so these tests run one after the other."""
 LEASE_PATH = LEASE.path("tenure-system", "tenure-operator")
 
 
@@ -56,6 +62,12 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "tenure.doors.cli.main", "operator", *words, "--json"]
 
 
+def read(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - our own server
+        text: str = answer.read().decode()
+    return text
+
+
 @contextmanager
 def operator(kubeconfig: Path, *words: str) -> Iterator[Replica]:
     place = ["--kubeconfig", str(kubeconfig), "--own-namespace", "tenure-system", "--port", "0", "--log", "json"]
@@ -76,6 +88,7 @@ def until(holds: Any, within_s: float = 40) -> None:
         time.sleep(0.1)
 
 
+@ONE_LEASE
 def test_an_operator_answers_probes_leads_and_stops_in_peace(kube: KubeServer) -> None:
     with operator(kube.kubeconfig(OPERATOR)) as replica:
         assert replica.said["controllers"] == []
@@ -95,6 +108,7 @@ def test_an_operator_answers_probes_leads_and_stops_in_peace(kube: KubeServer) -
     assert kube.ask("GET", LEASE_PATH)["spec"]["holderIdentity"] in ("", None)
 
 
+@ONE_LEASE
 def test_of_two_replicas_the_other_leads_when_the_first_stops(kube: KubeServer) -> None:
     with operator(kube.kubeconfig(OPERATOR)) as first:
         until(first.leads)
@@ -106,6 +120,7 @@ def test_of_two_replicas_the_other_leads_when_the_first_stops(kube: KubeServer) 
             until(second.leads, 10)
 
 
+@ONE_LEASE
 def test_an_operator_without_rights_lives_and_does_not_lead(kube: KubeServer) -> None:
     with operator(kube.kubeconfig(NOBODY)) as replica:
         time.sleep(1)
@@ -133,6 +148,9 @@ class Broken:
     def not_ready(self) -> dict[str, str]:
         return {"broken": "it never is"}
 
+    def samples(self) -> list[Sample]:
+        return []
+
     async def follow(self) -> None:
         await asyncio.Event().wait()
 
@@ -152,6 +170,57 @@ async def test_an_operator_of_which_a_part_has_ended_ends_so_that_it_is_started_
         await asyncio.wait_for(shell.run_until(place, asyncio.Event(), lambda running: None), 20)
 
 
+class Patient:
+    """A controller that works until it is cancelled."""
+
+    name = "patient"
+
+    def __init__(self) -> None:
+        self.at_work = False
+
+    def not_ready(self) -> dict[str, str]:
+        return {}
+
+    def samples(self) -> list[Sample]:
+        return []
+
+    async def follow(self) -> None:
+        await asyncio.Event().wait()
+
+    async def lead(self) -> None:
+        self.at_work = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.at_work = False
+
+
+class Done(Patient):
+    """A controller whose work returns."""
+
+    name = "done"
+
+    async def lead(self) -> None:
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("other", "reason"), [(Broken(), "broken on purpose"), (Done(), "done: lead returned")])
+async def test_a_controller_that_ends_ends_the_others_so_that_none_leads_alone(
+    other: shell.Controller, reason: str
+) -> None:
+    patient = Patient()
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await asyncio.wait_for(shell._lead([patient, other]), 5)
+    assert reason in str(caught.value.exceptions[0])
+    assert not patient.at_work
+
+
+def test_replicas_never_have_one_identity() -> None:
+    """Containers share host names and process numbers."""
+    assert OperatorSettings().identity != OperatorSettings().identity
+
+
 class Follower:
     """A controller that follows one kind in the namespaces of the settings."""
 
@@ -159,13 +228,23 @@ class Follower:
 
     def __init__(self, context: shell.OperatorContext) -> None:
         client, namespaces = context.client, context.settings.namespaces
-        self.group = InformerGroup(namespaces, lambda name: Informer(client, CONFIG_MAP, namespace=name))
+        meter = context.meter
+        self.group = InformerGroup(namespaces, lambda name: Informer(client, CONFIG_MAP, namespace=name, meter=meter))
+        self.queue: WorkQueue[Key] = WorkQueue()
+        self.host = WebhookHost()
+        self.group.on_change(lambda delta: self.queue.add(delta.key))
 
     def not_ready(self) -> dict[str, str]:
         return {f"configmaps in {name or 'the cluster'}": "not listed yet" for name in self.group.unsynced()}
 
+    def samples(self) -> Iterator[Sample]:
+        yield from queue_samples(self.name, self.queue)
+        yield from webhook_samples(self.name, self.host)
+
     async def follow(self) -> None:
-        await self.group.run()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.group.run())
+            tasks.create_task(self.group.compare_regularly())
 
     async def lead(self) -> None:
         await asyncio.Event().wait()
@@ -188,7 +267,44 @@ async def test_a_controller_works_in_the_namespaces_of_the_settings(
             assert isinstance(controller, Follower)
             await asyncio.wait_for(controller.group.wait_synced(), 30)
             assert controller.not_ready() == {}
+            metrics = await asyncio.to_thread(read, f"http://127.0.0.1:{running.port}/metrics")
             assert [key_of(each) for each in controller.group] == [(ours, "there")]
+
+    assert 'tenure_operator_queue_depth{controller="follower"} 1\n' in metrics
+    assert 'tenure_operator_queue_oldest_seconds{controller="follower"} ' in metrics
+    assert 'tenure_operator_webhook_requests_total{controller="follower"} 0\n' in metrics
+    assert 'tenure_operator_relists_total{kind="configmaps"} 1\n' in metrics
+    assert "tenure_operator_conflicts_total 0\n" in metrics
+
+
+def test_metrics_have_all_digits_and_stand_together_by_name() -> None:
+    samples = [
+        Sample("a_total", "As.", "counter", 12_345_678, {"of": "x"}),
+        Sample("b_seconds", "Bs.", "gauge", 0.1234567891),
+        Sample("a_total", "As.", "counter", 2.0, {"of": 'y"'}),
+    ]
+
+    assert "".join(exposition(samples)).splitlines() == [
+        "# HELP a_total As.", "# TYPE a_total counter", 'a_total{of="x"} 12345678', 'a_total{of="y\\""} 2',
+        "# HELP b_seconds Bs.", "# TYPE b_seconds gauge", "b_seconds 0.1234567891",
+    ]  # fmt: skip
+
+
+def test_every_line_of_a_json_log_is_json() -> None:
+    """Also those of libraries, and warnings of Python."""
+    program = """
+import logging, warnings
+from tenure.doors.cli.commands.operator.run_operator import _log_to_stderr
+_log_to_stderr("json")
+logging.getLogger("asyncio").error("a task was never awaited")
+logging.getLogger("aiohttp.server").warning("no request")
+logging.getLogger("tenure.anything").info("here")
+warnings.warn("old")
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True, timeout=60)
+
+    loggers = [json.loads(line)["logger"] for line in ran.stderr.splitlines()]
+    assert loggers == ["asyncio", "aiohttp.server", "tenure.anything", "py.warnings"]
 
 
 @pytest.mark.parametrize(

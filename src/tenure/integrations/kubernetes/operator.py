@@ -3,11 +3,12 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from tenure.integrations.kubernetes.operator_probes import Sample, serve_probes
+from tenure.integrations.kubernetes.operator_samples import runtime_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime import credentials
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -35,11 +36,15 @@ class Controller(Protocol):
     name: str
 
     def not_ready(self) -> Mapping[str, str]:
-        """Return what this part still waits for."""
+        """Return what this part still waits for: caches that are not synced, a certificate that is missing."""
+        ...
+
+    def samples(self) -> Iterable[Sample]:
+        """Return the numbers of this part, such as those of ``operator_samples``."""
         ...
 
     async def follow(self) -> None:
-        """Keep caches up to date, on every replica, until cancelled."""
+        """Keep caches up to date, on every replica, until cancelled; compare them every ten minutes (KP13)."""
         ...
 
     async def lead(self) -> None:
@@ -71,14 +76,14 @@ class PartEnded(Exception):
 async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
     """Run an operator for as long as the block; at its end the lease is given up, so that another replica follows."""
     meter = RuntimeMeter()
-    load = credentials.found(settings.kubeconfig, settings.context)
+    load = credentials.find_credentials(settings.kubeconfig, settings.context)
     # The lease has a session of its own: whatever the controllers' requests wait for, it is renewed (KP11).
-    async with ApiClient(load, meter=meter) as client, ApiClient(load, in_flight=2) as lease_client:
+    async with ApiClient(load, meter=meter) as client, ApiClient(load, in_flight=2, meter=meter) as lease_client:
         lease = LeaderLease(lease_client, settings.own_namespace, settings.lease, settings.identity)
         context = OperatorContext(settings, client, lease, EventRecorder(client, "tenure-operator", meter), meter)
         controllers = [CONTROLLERS[name](context) for name in settings.controllers]
         probes, port = await serve_probes(
-            settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context)
+            settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context, controllers)
         )
         try:
             async with _at_work(context, controllers) as part_ended:
@@ -120,33 +125,34 @@ async def _at_work(context: OperatorContext, controllers: list[Controller]) -> A
 async def _first_end(tasks: list[asyncio.Task[None]]) -> str:
     """Wait for the first part that ends, and return which it is, and why."""
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    error = next(iter(done)).exception()
+    task = next(iter(done))
+    error = task.exception()
     # The log has the place; a caller prints the reason.
     LOG.critical("a part of the operator has ended", exc_info=error)
-    return f"{next(iter(done)).get_name()} ended: {error!r}"
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{task.get_name()} ended: {error!r}"
 
 
 async def _lead(controllers: list[Controller]) -> None:
-    works: list[Awaitable[None]] = [each.lead() for each in controllers]
-    if works:
-        await asyncio.gather(*works)
-    else:
+    """Let all controllers lead; the first that fails ends the others, so that none leads on unattended."""
+    if not controllers:
         await asyncio.Event().wait()
+    async with asyncio.TaskGroup() as group:
+        for each in controllers:
+            group.create_task(_lead_part(each), name=f"{each.name}: lead")
+
+
+async def _lead_part(controller: Controller) -> None:
+    await controller.lead()
+    raise PartEnded(f"{controller.name}: lead returned")
 
 
 def _missing(controllers: list[Controller]) -> Mapping[str, str]:
     return {name: reason for each in controllers for name, reason in each.not_ready().items()}
 
 
-def _samples(context: OperatorContext) -> Iterator[Sample]:
-    meter = context.meter
-    yield Sample("tenure_operator_leader", "1 on the replica that leads.", "gauge", float(context.lease.leads))
-    yield Sample("tenure_operator_requests_total", "Requests to the API server.", "counter", meter.requests)
-    yield Sample("tenure_operator_throttled_total", "Requests answered with 429.", "counter", meter.throttled)
-    yield Sample("tenure_operator_credentials_renewed_total", "Credentials read again.", "counter", meter.renewed)
-    yield Sample("tenure_operator_events_dropped_total", "Events not written.", "counter", meter.events_dropped)
-    for kind, count in sorted(meter.relists.items()):
-        yield Sample("tenure_operator_relists_total", "Whole lists read.", "counter", count, {"kind": kind})
-    for kind, count in sorted(meter.drift.items()):
-        help = "Objects in which a cache differed from a list."
-        yield Sample("tenure_operator_cache_drift_total", help, "counter", count, {"kind": kind})
+def _samples(context: OperatorContext, controllers: list[Controller]) -> Iterator[Sample]:
+    yield from runtime_samples(context.meter, context.lease.leads)
+    for each in controllers:
+        yield from each.samples()

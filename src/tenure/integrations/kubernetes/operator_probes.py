@@ -48,14 +48,20 @@ async def serve_probes(host: str, port: int, readiness: Readiness, numbers: Numb
 
 
 def exposition(samples: Iterable[Sample]) -> Iterator[str]:
-    """Write samples in Prometheus' text format; samples of one name stand together."""
-    last = ""
+    """Write samples in Prometheus' text format; samples of one name stand together, wherever they come from."""
+    by_name: dict[str, list[Sample]] = {}
     for sample in samples:
-        if sample.name != last:
-            last = sample.name
-            yield f"# HELP {sample.name} {sample.help}\n# TYPE {sample.name} {sample.type}\n"
-        labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sample.labels.items())
-        yield f"{sample.name}{{{labels}}} {sample.value:g}\n" if labels else f"{sample.name} {sample.value:g}\n"
+        by_name.setdefault(sample.name, []).append(sample)
+    for name, together in by_name.items():
+        yield f"# HELP {name} {together[0].help}\n# TYPE {name} {together[0].type}\n"
+        for sample in together:
+            labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in sample.labels.items())
+            yield f"{name}{{{labels}}} {_number(sample.value)}\n" if labels else f"{name} {_number(sample.value)}\n"
+
+
+def _number(value: float) -> str:
+    """Write a number with all its digits: counters grow past a million."""
+    return str(int(value)) if value == int(value) else repr(value)
 
 
 def _escaped(text: str) -> str:

@@ -1,13 +1,19 @@
 """What an operator is started with."""
 
 import os
+import secrets
 import socket
 from dataclasses import dataclass, field
 
 
+def own_identity() -> str:
+    """Return a name for this process that no other replica has: containers share host names and process numbers."""
+    return f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
+
+
 @dataclass(frozen=True)
 class OperatorSettings:
-    """Settings of ``tenure operator``; the command line has an option for each."""
+    """Settings of ``tenure operator``; the command line has an option for each but the lease and the identity."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -17,7 +23,8 @@ class OperatorSettings:
     own_namespace: str = "default"
     """Where the Lease and the Secret of the certificate are."""
     lease: str = "tenure-operator"
-    identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{os.getpid()}")
+    identity: str = field(default_factory=own_identity)
+    """What this replica is called in the Lease; two replicas of one name would both lead."""
     host: str = "127.0.0.1"
     port: int = 8081
     """For health, readiness and metrics; 0 takes a free one."""

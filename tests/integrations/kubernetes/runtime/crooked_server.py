@@ -24,6 +24,10 @@ class CrookedServer:
         self.url = ""
         self.tokens = ["first"]
         self.loads = 0
+        self.version = 10**9
+        """What a client is answered that only asks for the present version; that is not remembered."""
+        self.kinds: set[str] | None = set()
+        """The kinds of ``example.org/v1`` that discovery has; ``None``: a load balancer without a server answers it."""
 
     async def load(self) -> ClusterAccess:
         """Read the credentials: a new token each time, as long as there are some."""
@@ -34,6 +38,10 @@ class CrookedServer:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Give the next answer that was prepared."""
         await request.read()
+        if request.query.get("limit") == "1":
+            return await page(self.version)(request)
+        if request.path in ("/apis", "/apis/example.org/v1"):
+            return await self._discovery(request)
         self.asked.append(request)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -43,6 +51,15 @@ class CrookedServer:
             return await answer(request)
         finally:
             self.at_once -= 1
+
+    async def _discovery(self, request: web.Request) -> web.StreamResponse:
+        if self.kinds is None:
+            return web.Response(status=404, text="no such backend")
+        if request.path == "/apis":
+            groups = [{"name": "example.org", "versions": [{"version": "v1"}]}] if self.kinds else []
+            return web.json_response({"kind": "APIGroupList", "groups": groups})
+        resources = [{"name": name, "kind": "Thing", "namespaced": True} for name in self.kinds]
+        return web.json_response({"kind": "APIResourceList", "resources": resources})
 
 
 @asynccontextmanager

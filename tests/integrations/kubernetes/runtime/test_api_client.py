@@ -1,11 +1,13 @@
 """Requests to an API server that misbehaves: what is turned away is sent again, what is unclear is said to be."""
 
 import asyncio
+import gc
+import warnings
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tenure.integrations.kubernetes.runtime.api_client import TRIES, ApiClient
+from tenure.integrations.kubernetes.runtime.api_client import LEAVES_OPEN, TRIES, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
     ApiUnreachable,
@@ -14,8 +16,10 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
     VersionExpired,
     WriteConflict,
 )
+from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.runtime.crooked_server import (
     Answer,
     CrookedServer,
@@ -39,11 +43,47 @@ async def server() -> AsyncIterator[CrookedServer]:
 async def test_a_request_that_comes_too_early_is_sent_again_when_the_server_says(server: CrookedServer) -> None:
     server.answers = [refuses(429, "TooManyRequests", **{"Retry-After": "0"}), responds({"kind": "Node"})]
     meter = RuntimeMeter()
-    async with ApiClient(server.load, meter=meter) as client:
+    async with ApiClient(server.load, meter=meter) as client, asyncio.timeout(0.8):  # without a header it is 1 s
         assert await client.create(CONFIG_MAP, {"metadata": {"namespace": "n", "name": "a"}}) == {"kind": "Node"}
 
     assert [request.method for request in server.asked] == ["POST", "POST"]
     assert (meter.requests, meter.throttled) == (2, 1)
+
+
+async def test_a_server_says_how_long_to_wait(server: CrookedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def sleep(delay: float) -> None:
+        pauses.append(delay)
+
+    times = [{"Retry-After": "7"}, {"Retry-After": "7200"}, {}, {"Retry-After": "soon"}]
+    server.answers = [*(refuses(429, "TooManyRequests", **each) for each in times), responds({"kind": "Node"})]
+    async with ApiClient(server.load) as client:
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        await client.get("/api/v1/nodes")
+        monkeypatch.undo()
+
+    assert pauses == [7.0, 30.0, 1.0, 1.0]
+
+
+async def test_a_404_that_is_not_the_api_servers_says_nothing_of_the_object(server: CrookedServer) -> None:
+    server.answers = [says(b"no such backend", 404), responds({"reason": "NotFound"}, 404)]
+    async with ApiClient(server.load) as client:
+        for _ in range(2):
+            with pytest.raises(ApiError, match="404") as caught:
+                await client.get("/api/v1/nodes/a")
+            assert not isinstance(caught.value, ObjectMissing)
+
+
+async def test_refused_writes_are_counted_as_conflicts(server: CrookedServer) -> None:
+    server.answers = [refuses(409, "Conflict"), refuses(409, "AlreadyExists"), refuses(500, "InternalError")]
+    meter = RuntimeMeter()
+    async with ApiClient(server.load, meter=meter) as client:
+        for _ in range(3):
+            with pytest.raises(ApiError):
+                await client.create(CONFIG_MAP, {"metadata": {"namespace": "n", "name": "a"}})
+
+    assert meter.conflicts == 1
 
 
 async def test_a_server_that_turns_everything_away_is_not_asked_for_ever(server: CrookedServer) -> None:
@@ -55,7 +95,7 @@ async def test_a_server_that_turns_everything_away_is_not_asked_for_ever(server:
     assert len(server.asked) == TRIES
 
 
-async def test_expired_credentials_are_read_again_once_for_all_who_showed_them(server: CrookedServer) -> None:
+async def test_expired_credentials_are_read_again_once_for_all_requests(server: CrookedServer) -> None:
     server.tokens = ["old", "new"]
 
     async def answer(request: object) -> object:
@@ -121,9 +161,30 @@ async def test_no_more_requests_are_on_their_way_than_allowed(server: CrookedSer
     assert server.most_at_once == 3
 
 
-async def test_nobody_there_is_unreachable() -> None:
+async def test_a_server_that_is_not_there_is_unreachable() -> None:
     async with crooked() as server:
         pass
     async with ApiClient(server.load) as client:
         with pytest.raises(ApiUnreachable):
             await client.get("/version")
+
+
+@pytest.mark.skipif(not LEAVES_OPEN, reason="this Python closes them itself")
+def test_requests_that_are_cancelled_leave_no_socket_open(kube: KubeServer) -> None:
+    """Wherever the cancellation meets them: before, during and after the handshake of TLS."""
+    load = from_kubeconfig(str(kube.kubeconfig()))
+
+    async def cancelled(delay_s: float) -> None:
+        async with ApiClient(load) as client:
+            task = asyncio.create_task(client.get("/version"))
+            await asyncio.sleep(delay_s)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for number in range(16):
+            asyncio.run(cancelled(number / 3000))
+            gc.collect()
+
+    assert [str(each.message) for each in seen if each.category is ResourceWarning] == []

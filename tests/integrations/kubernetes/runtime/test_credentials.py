@@ -115,6 +115,50 @@ async def test_credentials_that_expire_under_load_cost_no_request(kube: KubeServ
     assert all(answer["items"] == [] for answer in answers)
 
 
+async def test_a_ca_that_is_replaced_is_read_again(kube: KubeServer, tmp_path: Path) -> None:
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(make_certificate(["127.0.0.1"], dt.timedelta(days=1)).authority)
+    path = kubeconfig(tmp_path, kube, {"token": ADMIN}, **{"certificate-authority": str(authority)})
+    meter = RuntimeMeter()
+    async with ApiClient(from_kubeconfig(path), meter=meter) as client:
+        with pytest.raises(ApiUnreachable, match="certificate verify failed"):
+            await client.get("/version")
+        authority.write_bytes(kube.authority.read_bytes())
+        answers = await asyncio.gather(*(client.get("/version") for _ in range(10)))
+
+    assert all(answer["gitVersion"].startswith("v1.") for answer in answers)
+    assert meter.renewed == 2
+
+
+async def test_a_plug_in_that_hangs_is_not_waited_for(kube: KubeServer, tmp_path: Path) -> None:
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sleep", "args": ["0.5"]}}
+
+    with pytest.raises(CredentialsMissing, match=r"plug-in did not answer within 0.1 s"):
+        await from_kubeconfig(kubeconfig(tmp_path, kube, user), within_s=0.1)()
+    await asyncio.sleep(0.6)  # the process ends by itself
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user"),
+    [
+        ({"certificate-authority-data": "%"}, {}),
+        ({"certificate-authority-data": base64.b64encode(b"none").decode()}, {}),
+        ({"certificate-authority": "/nowhere/ca.crt"}, {}),
+        ({}, {"client-certificate": "/nowhere/tls.crt", "client-key": "/nowhere/tls.key"}),
+        ({}, {"client-certificate-data": "bm9uZQ==", "client-key-data": "bm9uZQ=="}),
+        ({}, {"exec": {"apiVersion": "v1", "command": "/nowhere/plug-in"}}),
+        ({}, {"exec": {"apiVersion": "v1", "command": "false"}}),
+        ({}, {"exec": {"apiVersion": "v1", "command": "echo", "args": ["none"]}}),
+        ({}, {"exec": {"apiVersion": "v1", "command": "sh", "env": [{"name": "A"}]}}),
+    ],
+)
+async def test_a_kubeconfig_with_wrong_parts_is_refused_with_a_reason(
+    kube: KubeServer, tmp_path: Path, cluster: dict[str, str], user: dict[str, Any]
+) -> None:
+    with pytest.raises(CredentialsMissing, match="kubeconfig: "):
+        await from_kubeconfig(kubeconfig(tmp_path, kube, user, **cluster))()
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"kind": "Config"}', '{"contexts": [], "current-context": "c"}'])
 async def test_a_kubeconfig_that_says_nothing_useful_is_refused_with_a_reason(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.discovery import find_kind
 from tenure.integrations.kubernetes.runtime.informer import Informer
-from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION, ResourceType
+from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION, SECRET, ResourceType
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.cluster import create, role
 
@@ -36,6 +36,21 @@ async def found(client: ApiClient, *versions: str) -> ResourceType:
         while (kind := await find_kind(client, GROUP, "tops", versions)) is None:  # noqa: ASYNC110 - a server is polled
             await asyncio.sleep(0.05)
     return kind
+
+
+async def test_a_kind_is_found_in_the_first_of_the_wanted_versions(client: ApiClient) -> None:
+    """``HorizontalPodAutoscaler`` is served in two versions."""
+    for versions, chosen in [(("v3", "v2", "v1"), "v2"), (("v1", "v2"), "v1")]:
+        kind = await find_kind(client, "autoscaling", "horizontalpodautoscalers", versions)
+        assert kind == ResourceType("autoscaling", chosen, "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+
+
+async def test_core_kinds_are_found_and_kinds_of_the_whole_cluster_are_known(client: ApiClient) -> None:
+    assert await find_kind(client, "", "secrets", ["v1"]) == SECRET
+    assert await find_kind(client, "", "namespaces", ["v2", "v1"]) == ResourceType(
+        "", "v1", "namespaces", "Namespace", namespaced=False
+    )
+    assert await find_kind(client, "", "things", ["v1"]) is None
 
 
 async def test_a_kind_is_found_when_it_comes_followed_when_it_goes_and_found_again(

@@ -34,7 +34,9 @@ async def test_what_happens_again_and_again_is_one_event_a_minute(
     with suppress(asyncio.CancelledError):
         await task
 
-    found = {each["reason"]: each for each in events(kube, namespace)}
+    written = events(kube, namespace)
+    found = {each["reason"]: each for each in written}
+    assert len(written) == 2
     assert {name: (each["type"], each["note"]) for name, each in found.items()} == {
         "Exhausted": ("Warning", "nothing is free"),
         "Served": ("Normal", "got one"),

@@ -4,14 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import orjson
 import pytest
+from aiohttp import web
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tests.integrations.kubernetes.runtime.crooked_server import (
+    Answer,
     CrookedServer,
     breaks_off,
     crooked,
@@ -63,10 +66,15 @@ class Followed:
 
 
 @asynccontextmanager
-async def following(server: CrookedServer, silent_s: float = 60) -> AsyncIterator[Followed]:
+async def following(
+    server: CrookedServer, silent_s: float = 60, handler: Handler | None = None
+) -> AsyncIterator[Followed]:
     meter = RuntimeMeter()
     async with ApiClient(server.load, timeout_s=2) as client:
-        followed = Followed(Informer(client, THING, namespace="n", silent_s=silent_s, page=2, meter=meter), meter)
+        informer = Informer(client, THING, namespace="n", silent_s=silent_s, page=2, meter=meter)
+        if handler is not None:
+            informer.on_change(handler)
+        followed = Followed(informer, meter)
         task = asyncio.create_task(followed.informer.run())
         try:
             yield followed
@@ -116,13 +124,13 @@ async def test_a_watch_whose_version_is_forgotten_is_followed_by_a_list_and_what
         await followed.until(lambda: followed.names == {"b": 2, "c": 15})
 
     assert [delta.key[1] for delta in followed.deltas if delta.after is None] == ["a"]
-    assert followed.meter.relists == {"things": 2}
+    assert followed.meter.relists == {"things.example.org": 2}
 
 
 async def test_a_watch_that_is_refused_with_410_is_followed_by_a_list(server: CrookedServer) -> None:
     server.answers = [page(7, made("a", 1)), refuses(410, "Gone"), page(9)]
     async with following(server) as followed:
-        await followed.until(lambda: followed.meter.relists == {"things": 2})
+        await followed.until(lambda: followed.meter.relists == {"things.example.org": 2})
         await followed.until(lambda: followed.names == {})
 
 
@@ -138,7 +146,7 @@ async def test_a_watch_that_ends_is_resumed_where_it_was_without_a_list(server: 
         await followed.until(lambda: len(server.asked) == 3)
 
     assert server.asked[2].query["resourceVersion"] == "12"
-    assert followed.meter.relists == {"things": 1}
+    assert followed.meter.relists == {"things.example.org": 1}
 
 
 async def test_events_that_come_late_or_twice_change_nothing(server: CrookedServer) -> None:
@@ -194,6 +202,7 @@ async def test_a_kind_that_is_not_there_is_empty_until_it_comes(server: CrookedS
     """KP6."""
     server.answers = [
         refuses(404, "NotFound"),
+        says(b"404 page not found", 404),  # what a server says of a group that it does not have
         page(3, made("a", 2)),
         refuses(404, "NotFound"),
         refuses(404, "NotFound"),
@@ -202,8 +211,9 @@ async def test_a_kind_that_is_not_there_is_empty_until_it_comes(server: CrookedS
     async with following(server) as followed:
         await followed.until(followed.informer.synced.is_set)
         assert (followed.informer.is_there, followed.names) == (False, {})
+        assert await followed.informer.compare() == 0
         await followed.until(lambda: [delta.after is None for delta in followed.deltas] == [False, True])
-        await followed.until(lambda: followed.informer.is_there and len(server.asked) >= 5)
+        await followed.until(lambda: followed.informer.is_there and len(server.asked) >= 6)
         assert followed.names == {}
 
 
@@ -213,18 +223,193 @@ async def test_own_writes_are_read_at_once(server: CrookedServer) -> None:
         await followed.until(followed.informer.synced.is_set)
         followed.informer.wrote(made("a", 9))
         followed.informer.wrote(made("b", 10))
-        followed.informer.deleted(made("b", 10))
+        followed.informer.deleted(made("b", 10), {"kind": "Status", "status": "Success"})
 
         assert followed.names == {"a": 9}
         assert [delta.key[1] for delta in followed.deltas] == ["a", "a", "b", "b"]
 
 
-async def test_a_cache_that_drifted_is_mended_and_counted(server: CrookedServer) -> None:
-    """KP13."""
-    server.answers = [page(7, made("a", 5), made("b", 6)), SILENT, page(12, made("a", 9))]
+@pytest.mark.parametrize(
+    "answer", [{"kind": "Thing", "metadata": {}}, {"kind": "Status"}, {"kind": "Thing", "metadata": {"finalizers": []}}]
+)
+async def test_an_object_that_its_deletion_ended_is_gone(server: CrookedServer, answer: dict[str, object]) -> None:
+    server.answers = [page(7, made("a", 5)), SILENT]
     async with following(server) as followed:
-        await followed.until(lambda: len(server.asked) == 2)
+        await followed.until(followed.informer.synced.is_set)
+        followed.informer.deleted(made("a", 5), answer)
+        assert followed.names == {}
+
+
+async def test_an_object_with_finalizers_outlives_its_deletion(server: CrookedServer) -> None:
+    server.answers = [page(7, made("a", 5)), SILENT]
+    async with following(server) as followed:
+        await followed.until(followed.informer.synced.is_set)
+        marked = made("a", 8)
+        marked["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}
+        followed.informer.deleted(made("a", 5), marked)
+        assert followed.names == {"a": 8}
+        followed.informer.wrote({"metadata": {**made("a", 9)["metadata"], "finalizers": []}})
+        assert followed.names == {"a": 9}
+
+
+async def test_a_cache_that_drifted_is_mended_and_counted(server: CrookedServer) -> None:
+    """KP13: the watch was past these objects, and did not bring them."""
+    bookmark = ("BOOKMARK", {"metadata": {"resourceVersion": "12"}})
+    server.answers = [page(7, made("a", 5), made("b", 6)), watches(bookmark, then="silent"), page(12, made("a", 9))]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.informer.cache.reached == 12)
 
         assert await followed.informer.compare() == 2
         assert followed.names == {"a": 9}
-        assert followed.meter.drift == {"things": 2}
+        assert followed.meter.drift == {"things.example.org": 2}
+
+
+async def test_a_watch_that_is_behind_a_list_is_no_drift_until_it_passes_by(server: CrookedServer) -> None:
+    """The watch brings the end of ``b`` and not the change of ``a``."""
+    first, second = asyncio.Event(), asyncio.Event()
+
+    async def watched(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await first.wait()
+        await response.write(orjson.dumps({"type": "DELETED", "object": made("b", 8)}) + b"\n")
+        await second.wait()
+        await response.write(orjson.dumps({"type": "ADDED", "object": made("c", 13)}) + b"\n")
+        await asyncio.sleep(60)
+        return response
+
+    server.answers = [page(7, made("a", 5), made("b", 6)), watched, page(12, made("a", 9))]
+    async with following(server) as followed:
+        await followed.until(lambda: len(server.asked) == 2)
+        assert await followed.informer.compare() == 0
+        assert followed.names == {"a": 9}
+        first.set()
+        await followed.until(lambda: followed.informer.cache.reached == 8)
+        assert followed.meter.drift == {}
+        second.set()
+        await followed.until(lambda: "c" in followed.names)
+        assert followed.meter.drift == {"things.example.org": 1}
+
+
+async def test_a_load_balancer_without_a_server_does_not_empty_a_cache(server: CrookedServer) -> None:
+    """Its 404 is not the server's word that the kind is gone; nor is a server's, of a kind that discovery still has."""
+    server.answers = [page(7, made("a", 5)), says(b"no such backend", 404), refuses(404, "NotFound"), page(9)]
+    server.kinds = None
+    async with following(server) as followed:
+        await followed.until(lambda: len(server.asked) >= 2)
+        await asyncio.sleep(0.05)
+        server.kinds = {"things"}
+        assert followed.names == {"a": 5}
+        await followed.until(lambda: len(server.asked) >= 3)
+        await asyncio.sleep(0.05)
+        assert followed.names == {"a": 5}
+        await followed.until(lambda: followed.names == {})
+    assert followed.meter.relists == {"things.example.org": 2}
+
+
+@pytest.mark.parametrize("refusal", [refuses(500, "InternalError"), refuses(410, "Expired")])
+async def test_a_server_that_lists_and_refuses_every_watch_is_asked_less_and_less(
+    server: CrookedServer, refusal: Answer
+) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await (refusal if "watch" in request.query else page(7, made("a", 5)))(request)
+
+    server.otherwise = answer
+    async with following(server) as followed:
+        await asyncio.sleep(1.5)
+
+    assert followed.meter.relists["things.example.org"] <= 5
+
+
+async def test_a_server_that_ends_every_watch_at_once_is_asked_less_and_less(server: CrookedServer) -> None:
+    server.answers = [page(7, made("a", 5))]
+    server.otherwise = watches()
+    async with following(server):
+        await asyncio.sleep(1.5)
+
+    assert len(server.asked) <= 6
+
+
+async def test_a_server_restored_from_a_backup_is_listed_again(server: CrookedServer) -> None:
+    """It is at 50 and says nothing to a watch from 120, so its version is asked for before a watch is resumed."""
+    server.answers = [page(100, made("a", 90), made("b", 95)), watches(("ADDED", made("c", 120)), then="break")]
+    server.otherwise = SILENT
+    server.version = 50
+    async with following(server) as followed:
+        await followed.until(lambda: "c" in followed.names)
+        server.answers = [page(50, made("a", 40)), watches(("ADDED", made("d", 51)), then="silent")]
+        await followed.until(lambda: followed.names == {"a": 40, "d": 51})
+
+    assert server.asked[-1].query["resourceVersion"] == "50"
+
+
+async def test_a_bookmark_below_what_was_watched_is_followed_by_a_list(server: CrookedServer) -> None:
+    bookmark = ("BOOKMARK", {"metadata": {"resourceVersion": "50"}})
+    server.answers = [page(100, made("a", 90)), watches(bookmark, then="silent"), page(51, made("a", 40))]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.names == {"a": 40})
+
+
+async def test_a_deletion_during_a_comparison_stays(server: CrookedServer) -> None:
+    """The list is from before the deletion and comes after it."""
+    begun, deleted = asyncio.Event(), asyncio.Event()
+
+    async def watched(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await begun.wait()
+        await response.write(orjson.dumps({"type": "DELETED", "object": made("x", 105)}) + b"\n")
+        await asyncio.sleep(60)
+        return response
+
+    async def listed(request: web.Request) -> web.StreamResponse:
+        begun.set()
+        await deleted.wait()
+        return await page(100, made("x", 50))(request)
+
+    server.answers = [page(60, made("x", 50)), watched, listed]
+    async with following(server) as followed:
+        await followed.until(lambda: len(server.asked) == 2)
+        comparison = asyncio.create_task(followed.informer.compare())
+        await followed.until(lambda: followed.names == {})
+        deleted.set()
+        assert await comparison == 0
+        assert followed.names == {}
+
+
+async def test_a_handler_that_fails_keeps_nothing_from_the_others(server: CrookedServer) -> None:
+    server.answers = [page(7, made("a", 5), made("b", 6)), watches(("ADDED", made("c", 8)), then="silent")]
+
+    def broken(delta: Delta) -> None:
+        raise ValueError("broken on purpose")
+
+    async with following(server, handler=broken) as followed:
+        await followed.until(lambda: len(followed.names) == 3)
+
+    assert [delta.key[1] for delta in followed.deltas] == ["a", "b", "c"]
+    assert followed.meter.relists == {"things.example.org": 1}
+
+
+async def test_a_comparison_of_a_kind_that_goes_meanwhile_brings_nothing_back(server: CrookedServer) -> None:
+    gone = asyncio.Event()
+
+    async def listed(request: web.Request) -> web.StreamResponse:
+        await gone.wait()
+        return await page(9, made("a", 5))(request)
+
+    server.answers = [page(7, made("a", 5)), watches(then="break")]
+    async with following(server) as followed:
+        await followed.until(lambda: len(server.asked) == 2)
+        server.answers, server.otherwise = [listed], refuses(404, "NotFound")
+        comparison = asyncio.create_task(followed.informer.compare())
+        await followed.until(lambda: not followed.informer.is_there)
+        gone.set()
+        assert (await comparison, followed.names) == (0, {})
+
+
+async def test_a_watch_ends_before_it_counts_as_silent(server: CrookedServer) -> None:
+    server.answers = [page(7), SILENT]
+    async with following(server) as followed:
+        await followed.until(lambda: len(server.asked) == 2)
+
+    assert 30 < int(server.asked[1].query["timeoutSeconds"]) <= 50

@@ -12,8 +12,11 @@ from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.cluster import create, role_in
+from tests.integrations.kubernetes.runtime.crooked_server import crooked, page, refuses, watches
+from tests.integrations.kubernetes.runtime.test_object_cache import made
 
 LIMIT_RANGE = ResourceType("", "v1", "limitranges", "LimitRange")
 """A kind for which the operator has no rights in the whole cluster."""
@@ -67,8 +70,7 @@ async def test_a_kind_is_followed_in_the_namespaces_where_there_are_rights(
         assert group.get((second, "later")) is not None
         assert [key_of(each) for each in group.by_index("side", "l")] == [(second, "later")]
 
-        await client.delete(LIMIT_RANGE, made)
-        group.deleted(made)
+        group.deleted(made, await client.delete(LIMIT_RANGE, made))
         assert group.get((second, "later")) is None
         assert await group.compare() == 0
         assert [delta.key[1] for delta in seen] == ["here", "here", "later", "later"]
@@ -94,3 +96,28 @@ async def test_without_namespaces_the_whole_cluster_is_followed(client: ApiClien
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_caches_are_compared_again_and_again_whatever_the_server_answers() -> None:
+    """KP13."""
+    async with crooked() as server:
+        thing = ResourceType("example.org", "v1", "things", "Thing")
+        meter = RuntimeMeter()
+        async with ApiClient(server.load) as client:
+            group = InformerGroup((), lambda name: Informer(client, thing, namespace=name, meter=meter))
+            server.answers = [page(7, made("a", 5)), watches(("ADDED", made("b", 9)), then="silent")]
+            running = asyncio.create_task(group.run())
+            async with asyncio.timeout(10):
+                while len(group) < 2:  # noqa: ASYNC110 - a cache is polled
+                    await asyncio.sleep(0.01)
+            server.answers = [refuses(500, "InternalError"), refuses(404, "NotFound"), page(9, made("a", 8))]
+            server.otherwise = page(9, made("a", 8))
+            comparing = asyncio.create_task(group.compare_regularly(every_s=0.02))
+            async with asyncio.timeout(10):
+                while not meter.drift:  # noqa: ASYNC110 - a meter is polled
+                    await asyncio.sleep(0.01)
+            for task in (running, comparing):
+                task.cancel()
+            await asyncio.gather(running, comparing, return_exceptions=True)
+
+    assert (meter.drift, len(group)) == ({"things.example.org": 2}, 1)

@@ -29,6 +29,6 @@ def test_a_request_that_is_cancelled_in_any_turn_leaves_no_socket_open(kube: Kub
         warnings.simplefilter("always")
         for turns in (*range(TURNS), *range(TURNS)):
             asyncio.run(cancelled_after(path, turns))
-            gc.collect()
+        gc.collect()
 
     assert [str(each.message) for each in seen if "unclosed" in str(each.message)] == []

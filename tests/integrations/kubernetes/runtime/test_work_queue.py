@@ -97,3 +97,44 @@ def test_the_age_of_the_oldest_key_is_known(monkeypatch: pytest.MonkeyPatch) -> 
     queue.add("b")
 
     assert queue.oldest_s == 7.0
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_worker_that_is_cancelled_while_a_key_comes_ends(turns: int) -> None:
+    """A delayed key makes the worker wait with a limit; ``asyncio.wait_for`` swallows this cancellation in 3.11."""
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add_after("later", 60)
+    passes = 0
+
+    async def handle(key: str) -> None:
+        nonlocal passes
+        passes += 1
+
+    work = asyncio.create_task(queue.work(handle, 1, lambda key, error, delay_s: None))
+    await asyncio.sleep(0.01)
+    queue.add("a")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    work.cancel()
+    done, _ = await asyncio.wait({work}, timeout=1)
+    work.cancel()
+
+    assert done
+    assert passes + len(queue) == 1  # the key was handled, or waits for the next worker
+
+
+async def test_a_key_whose_pass_is_cancelled_is_not_lost() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    begun = asyncio.Event()
+
+    async def handle(key: str) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    work = asyncio.create_task(queue.work(handle, 2, lambda key, error, delay_s: None))
+    await begun.wait()
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+
+    assert await asyncio.wait_for(queue.take(), 1) == "a"

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.informer import Informer
-from tenure.integrations.kubernetes.runtime.resource_types import Object, version_of
+from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Object, version_of
 from tests.infrastructure.kube import OPERATOR, KubeServer, fresh_namespace, private_kube
 from tests.integrations.kubernetes.cluster import install
 from tests.integrations.kubernetes.runtime.toy_controller import CONFIG_MAP, TIMES, ToyWrite, label
@@ -105,6 +106,9 @@ class ToyStage:
     living: "dict[str, subprocess.Popen[bytes]]" = field(default_factory=dict)
     started: int = 0
     writes: dict[str, list[ToyWrite]] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+    relists: dict[str, int] = field(default_factory=dict)
+    victims: int = 0
 
     async def fill(self) -> None:
         """Start replicas until there are two that hear signals."""
@@ -114,9 +118,26 @@ class ToyStage:
             self.living[name] = start_replica(self.server, self.namespace, name, self.folder)
             await self._written(name)
 
-    def any_replica(self) -> str:
-        """Choose a replica."""
-        return self.chance.choice(sorted(self.living))
+    def leader(self) -> str:
+        """Return the living replica that holds the Lease; none as long as the server does not know of one."""
+        try:
+            lease = self.server.ask("GET", LEASE.path("tenure-system", f"toy-{self.namespace}"))
+        except urllib.error.HTTPError:
+            return ""
+        holder = str(lease["spec"].get("holderIdentity"))
+        return holder if holder in self.living else ""
+
+    async def until_led(self) -> str:
+        """Wait until a living replica leads, and return which."""
+        async with asyncio.timeout(WITHIN_S):
+            while not (name := await asyncio.to_thread(self.leader)):  # noqa: ASYNC110 - a server is polled
+                await asyncio.sleep(0.05)
+        return name
+
+    async def victim(self) -> str:
+        """Choose a replica: every other time the leader."""
+        self.victims += 1
+        return await self.until_led() if self.victims % 2 else self.chance.choice(sorted(self.living))
 
     def end(self) -> None:
         """End all replicas."""
@@ -132,6 +153,7 @@ class ToyStage:
         await self._written(name)
         noted = json.loads(place.read_text("utf-8"))
         self.writes[name] = [ToyWrite(*each) for each in noted["writes"]]
+        self.refused[name], self.relists[name] = noted["refused"], noted["relists"]
         found: Mapping[str, int] = noted["cache"]
         return found
 
@@ -143,7 +165,7 @@ class ToyStage:
 
 async def kill_replica(stage: ToyStage) -> None:
     """Kill a replica; another is started in its place."""
-    name = stage.any_replica()
+    name = await stage.victim()
     await stage.snapshot(name)  # what it has written would be forgotten with it
     process = stage.living.pop(name)
     process.kill()
@@ -152,7 +174,7 @@ async def kill_replica(stage: ToyStage) -> None:
 
 async def freeze_replica(stage: ToyStage) -> None:
     """Freeze a replica past its lease, and wake it."""
-    process = stage.living[stage.any_replica()]
+    process = stage.living[await stage.victim()]
     process.send_signal(signal.SIGSTOP)
     await asyncio.sleep(TIMES.lasts_s + stage.chance.random())
     process.send_signal(signal.SIGCONT)
@@ -173,13 +195,24 @@ async def kill_etcd(stage: ToyStage) -> None:
 
 
 async def forget_versions(stage: ToyStage) -> None:
-    """Freeze a replica while every version that it has seen is forgotten, also by the API server's own cache."""
-    process = stage.living[stage.any_replica()]
+    """Freeze a replica, remove objects, and forget every version that it has seen, also in the API server's cache.
+
+    It cannot resume its watch then: only a list can say what is gone.
+    """
+    name = await stage.victim()
+    await stage.snapshot(name)
+    before, process = stage.relists[name], stage.living[name]
     process.send_signal(signal.SIGSTOP)
     await asyncio.sleep(0.5)
+    stage.server.kill("kube-apiserver")  # with it ends the connection in which events would wait for the replica
+    erase_behind(stage.server, f"/registry/configmaps/{stage.namespace}/s1")
     compact(stage.server)
-    await kill_api_server(stage)
+    await asyncio.to_thread(stage.server.start_api_server)
     process.send_signal(signal.SIGCONT)
+    async with asyncio.timeout(WITHIN_S):
+        while stage.relists[name] == before:
+            await asyncio.sleep(0.1)
+            await stage.snapshot(name)
 
 
 async def expire_credentials(stage: ToyStage) -> None:
@@ -201,7 +234,7 @@ FAULTS: Mapping[str, Callable[[ToyStage], Awaitable[None]]] = {
 
 
 async def trouble(stage: ToyStage, client: ApiClient, done: asyncio.Event) -> None:
-    """Make, change and remove seeds until told to end; a server that is away is asked again later."""
+    """Make, change and remove seeds until ``done`` is set; a server that is away is asked again later."""
     while not done.is_set():
         name = f"s{stage.chance.randrange(SEEDS)}"
         try:
@@ -291,9 +324,22 @@ def written(stage: ToyStage) -> Counter[str]:
     return Counter(writes=len(writes), doubled=len(handled_twice(writes)))
 
 
+def erase_behind(server: KubeServer, prefix: str) -> None:
+    """Remove objects from etcd without the API server, and some versions on."""
+    end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    ask_etcd(server, "deleterange", {"key": encoded(prefix), "range_end": encoded(end)})
+    for _ in range(3):
+        ask_etcd(server, "put", {"key": encoded("/tests"), "value": ""})
+
+
+def encoded(text: str) -> str:
+    """Write a text as the gateway of etcd wants it."""
+    return base64.b64encode(text.encode()).decode()
+
+
 def compact(server: KubeServer) -> None:
     """Let etcd forget every version but the present one."""
-    found = ask_etcd(server, "range", {"key": base64.b64encode(b"/").decode()})
+    found = ask_etcd(server, "range", {"key": encoded("/")})
     ask_etcd(server, "compaction", {"revision": found["header"]["revision"], "physical": True})
 
 

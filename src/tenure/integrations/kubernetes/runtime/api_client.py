@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -9,7 +10,7 @@ from typing import Any, Literal, Self
 import aiohttp
 import orjson
 
-from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, error_of
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.credentials import ClusterAccess, CredentialsMissing, Loader
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
@@ -24,11 +25,18 @@ TRIES = 5
 LONGEST_PAUSE_S = 30.0
 """What is believed of ``Retry-After``: a server that asks for more is asked again earlier."""
 
+LEAVES_OPEN = sys.version_info < (3, 12, 8)
+"""Such a Python may leave the socket of a cancelled request over TLS open for ever (python/cpython#118960)."""
+
 AGENT = "tenure-operator"
-"""What requests call themselves, unless told otherwise; the server names the manager of written fields so (KP10)."""
+"""What requests call themselves by default; the server names the manager of written fields so (KP10)."""
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
+
+
+class ServerUntrusted(ApiUnreachable):
+    """The server shows a certificate that the known CAs did not sign; nothing was sent to it."""
 
 
 class ApiClient:
@@ -59,7 +67,7 @@ class ApiClient:
     async def __aenter__(self) -> Self:
         self._access = await self._load()
         # The number of connections is bounded by the turns; watches come on top and must not wait for a connection.
-        self._connector = TlsConnector(limit=0, keepalive_timeout=60)
+        self._connector = TlsConnector(limit=0, keepalive_timeout=60, enable_cleanup_closed=LEAVES_OPEN)
         self._session = aiohttp.ClientSession(
             connector=self._connector,
             timeout=self._timeout,
@@ -73,6 +81,7 @@ class ApiClient:
         if self._session is not None:
             await self._connector.finish()
             await self._session.close()
+            await asyncio.sleep(0)  # sockets of requests that were cancelled are closed in the next turn of the loop
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = "application/json") -> Object:
         """Read what is under a path."""
@@ -137,18 +146,26 @@ class ApiClient:
         for tried in range(1, TRIES + 1):
             shown = self._access
             assert shown is not None, "the client is not open"
-            async with self._once(shown, method, path, **words) as response:
-                if response.status < 400:
-                    yield response
-                    return
-                error = error_of(response.status, await _document(response), _retry_after_s(response))
+            try:
+                async with self._once(shown, method, path, **words) as response:
+                    if response.status < 400:
+                        yield response
+                        return
+                    error = error_of(response.status, await _document(response), _retry_after_s(response))
+            except ServerUntrusted:
+                # Nothing was sent. The file with the CA may have been replaced, as the server's certificate was.
+                if tried > 1:
+                    raise
+                await self._renew(shown)
+                continue
+            self._meter.conflicts += isinstance(error, WriteConflict)
             if tried == TRIES or error.status not in (401, 429):
                 raise error
             if error.status == 401:
                 await self._renew(shown)
             else:
                 self._meter.throttled += 1
-                await asyncio.sleep(min(error.retry_after_s or 1.0, LONGEST_PAUSE_S))
+                await asyncio.sleep(min(_asked_s(error), LONGEST_PAUSE_S))
 
     @contextlib.asynccontextmanager
     async def _once(
@@ -163,13 +180,15 @@ class ApiClient:
                 method, access.server + path, params=query, headers={**shown, **(headers or {})},
                 ssl=access.tls or True, server_hostname=access.server_name, proxy=access.proxy, **words,
             )  # fmt: skip
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise ServerUntrusted(f"{method} {path}: {error!r}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ApiUnreachable(f"{method} {path}: {error!r}") from error
         async with request:
             yield request
 
     async def _renew(self, shown: ClusterAccess) -> None:
-        """Read the credentials again, once for all requests that showed the expired ones."""
+        """Read the credentials again, once for all requests that used those that do not hold any more."""
         async with self._renewing:
             if self._access is shown:
                 self._meter.renewed += 1
@@ -191,6 +210,11 @@ async def _document(response: aiohttp.ClientResponse) -> object:
     except orjson.JSONDecodeError:
         return body.decode("utf-8", "replace")[:500]
     return document
+
+
+def _asked_s(error: ApiError) -> float:
+    """Return how long a server asks to wait; 0 is an answer, too."""
+    return 1.0 if error.retry_after_s is None else error.retry_after_s
 
 
 def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:

@@ -16,7 +16,10 @@ class ApiError(Exception):
 
 
 class ObjectMissing(ApiError):
-    """The object, or its whole kind, is not there (404)."""
+    """The object, or its whole kind, is not there (404 with a ``Status`` of reason NotFound).
+
+    A 404 without it is an ``ApiError``: whatever stands before the API server may have answered.
+    """
 
 
 class ObjectExists(ApiError):
@@ -44,7 +47,9 @@ def error_of(status: int, document: object, retry_after_s: float | None = None) 
     reason = str(fields.get("reason") or "")
     message = str(fields.get("message") or document or "")
     kind = _BY_STATUS.get(status, ApiError)
-    if reason == "AlreadyExists":
+    if kind is ObjectMissing and (fields.get("kind"), reason) != ("Status", "NotFound"):
+        kind = ApiError
+    elif reason == "AlreadyExists":
         kind = ObjectExists
     elif reason == "Expired":
         kind = VersionExpired

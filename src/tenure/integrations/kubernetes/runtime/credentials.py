@@ -3,6 +3,7 @@
 ``kubernetes_asyncio`` reads these; nothing else of it is used (docs/why/0030 has the figures).
 """
 
+import asyncio
 import os
 import ssl
 from collections.abc import Callable, Coroutine
@@ -38,18 +39,27 @@ Loader = Callable[[], Coroutine[Any, Any, ClusterAccess]]
 """Read the credentials again, all of them: tokens and certificates are replaced while processes run."""
 
 
-def from_kubeconfig(path: str | None = None, context: str | None = None) -> Loader:
+PLUG_IN_S = 20.0
+"""How long an exec plug-in may take. One that hangs would keep all requests waiting; it is not ended, only left."""
+
+UNUSABLE = (ConfigException, OSError, yaml.YAMLError, TypeError, AttributeError, LookupError, ValueError, RuntimeError)
+"""What comes of files that are wrong: the library looks into what it has read without asking what it is."""
+
+
+def from_kubeconfig(path: str | None = None, context: str | None = None, within_s: float = PLUG_IN_S) -> Loader:
     """Return a loader for a kubeconfig: ``path``, else ``KUBECONFIG``, else the file in the home folder."""
 
     async def load() -> ClusterAccess:
         configuration = Configuration()
+        place = path or os.environ.get("KUBECONFIG")
         try:
-            place = path or os.environ.get("KUBECONFIG")
-            await load_kube_config(place, context, configuration, persist_config=False)
-        # The library looks into what it has read without asking whether it is a mapping.
-        except (ConfigException, OSError, yaml.YAMLError, TypeError, AttributeError) as error:
+            async with asyncio.timeout(within_s):
+                await load_kube_config(place, context, configuration, persist_config=False)
+            return _access(configuration)
+        except TimeoutError as error:
+            raise CredentialsMissing(f"kubeconfig: its plug-in did not answer within {within_s:g} s") from error
+        except UNUSABLE as error:
             raise CredentialsMissing(f"kubeconfig: {error or type(error).__name__}") from error
-        return _access(configuration)
 
     return load
 
@@ -61,14 +71,14 @@ def from_service_account() -> Loader:
         configuration = Configuration()
         try:
             load_incluster_config(configuration, try_refresh_token=False)  # type: ignore[no-untyped-call]
-        except (ConfigException, OSError) as error:
+            return _access(configuration)
+        except UNUSABLE as error:
             raise CredentialsMissing(f"service account: {error}") from error
-        return _access(configuration)
 
     return load
 
 
-def found(kubeconfig: str | None = None, context: str | None = None) -> Loader:
+def find_credentials(kubeconfig: str | None = None, context: str | None = None) -> Loader:
     """Return the loader that fits: a kubeconfig that is named, else the pod's service account, else a kubeconfig."""
     if kubeconfig or context or SERVICE_HOST_ENV_NAME not in os.environ:
         return from_kubeconfig(kubeconfig, context)

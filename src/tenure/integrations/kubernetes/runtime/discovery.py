@@ -3,28 +3,58 @@
 from collections.abc import Sequence
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing
-from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectMissing
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 
 
 async def find_kind(client: ApiClient, group: str, plural: str, versions: Sequence[str]) -> ResourceType | None:
-    """Return a kind in the first of the wanted versions that the server serves, or nothing. Two or three reads."""
-    try:
-        document = await client.get(f"/apis/{group}")
-    except ObjectMissing:
-        return None
-    served = {version["version"] for version in document.get("versions") or ()}
+    """Return a kind in the first of the wanted versions that the server serves, or nothing. Two or three reads.
+
+    The group of core kinds is empty.
+    """
+    served = await _versions(client, group)
     for version in versions:
-        if version in served and (kind := await _in_version(client, group, version, plural)):
+        if version not in served:
+            continue
+        try:
+            kind = await _in_version(client, group, version, plural)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            continue  # a version that comes or goes is listed a moment before or after it is served
+        if kind is not None:
             return kind
     return None
 
 
+async def is_served(client: ApiClient, kind: ResourceType) -> bool:
+    """Return whether the server has a kind, by documents of the server; raise an error if it sends none."""
+    if kind.version not in await _versions(client, kind.group):
+        return False
+    return await _in_version(client, kind.group, kind.version, kind.plural) is not None
+
+
+async def _versions(client: ApiClient, group: str) -> set[str]:
+    """Return the versions of a group; none if there is no such group.
+
+    The list of all groups is read: a server answers the path of an unknown group like any wrong path, without a
+    document, and so does a load balancer without a server.
+    """
+    match await client.get("/apis" if group else "/api"):
+        case {"kind": "APIVersions", "versions": [*versions]}:
+            return {str(version) for version in versions}
+        case {"kind": "APIGroupList", "groups": [*groups]}:
+            return {each["version"] for found in groups if found["name"] == group for each in found["versions"]}
+    raise ApiUnreachable("the answer is no list of groups")
+
+
 async def _in_version(client: ApiClient, group: str, version: str, plural: str) -> ResourceType | None:
     try:
-        document = await client.get(f"/apis/{group}/{version}")
+        document: Object = await client.get(ResourceType(group, version, "", "").root)
     except ObjectMissing:
         return None
+    if document.get("kind") != "APIResourceList":
+        raise ApiUnreachable(f"the answer is no list of kinds of {group}/{version}")
     for each in document.get("resources") or ():
         if each["name"] == plural:
             return ResourceType(group, version, plural, each["kind"], bool(each["namespaced"]))

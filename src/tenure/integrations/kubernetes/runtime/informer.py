@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping
 
 import orjson
@@ -11,19 +12,23 @@ from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
     ApiUnreachable,
-    ObjectMissing,
     VersionExpired,
     error_of,
 )
+from tenure.integrations.kubernetes.runtime.discovery import is_served
 from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer, ObjectCache
-from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, version_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of, version_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
 LOG = logging.getLogger(__name__)
 
 PAGE = 500
 SILENT_S = 60.0
-"""A watch that says nothing for so long is replaced: bookmarks come about once a minute, so it may be dead (KP5)."""
+"""A watch that says nothing for so long is replaced, since it may be dead (KP5)."""
+WATCH_S = 50.0
+"""How long a watch is asked to last: a living one ends, with a bookmark if there was news, before it counts as dead."""
+STEADY_S = 5.0
+"""A watch that lived for so long has worked, even if it brought nothing."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
 
 Handler = Callable[[Delta], None]
@@ -65,6 +70,9 @@ class Informer:
         self._page = page
         self._meter = meter or RuntimeMeter()
         self._handlers: list[Handler] = []
+        self._pause_s = FIRST_PAUSE_S
+        self._suspects: dict[str, int] = {}
+        """Objects in which a comparison found the cache behind a list: identity, and when the watch is past them."""
 
     def on_change(self, handler: Handler) -> None:
         """Call a handler for every change from now on."""
@@ -73,47 +81,64 @@ class Informer:
     def wrote(self, object: Object) -> None:
         """Enter the answer to a write of this process, so that it is read at once, also before the watch brings it."""
         self._trim(object)
-        self._tell([self.cache.saw(object)])
+        self._report([self.cache.saw(object)])
 
-    def deleted(self, object: Object) -> None:
-        """Enter the answer to a deletion of this process after which the object is gone."""
-        self._tell([self.cache.saw_gone(object, answered=True)])
+    def deleted(self, object: Object, answer: Object) -> None:
+        """Enter the deletion of an object by this process, and the server's answer.
+
+        An object with finalizers, or with time left to end in, lives on; then the answer is the object.
+        """
+        if _lives_on(answer):
+            self.wrote(answer)
+        else:
+            self._report([self.cache.saw_gone(object, answered=True)])
 
     async def run(self) -> None:
         """Follow the server until cancelled; whatever goes wrong, it is tried again."""
-        pause = FIRST_PAUSE_S
         while True:
             try:
-                version = await self._list()
-                pause = FIRST_PAUSE_S
-                await self._follow(version)
-            except ObjectMissing:
-                self._vanish()
-            except VersionExpired:
-                LOG.info("%s: the version is forgotten, listing again", self.kind.plural)
+                await self._list()
+                await self._follow()
+            except VersionExpired as error:
+                LOG.info("%s: listing again: %s", self.kind.full_name, error)
             except (ApiError, ApiUnreachable, ValueError) as error:
-                LOG.warning("%s: %s", self.kind.plural, error)
-            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
-            pause = min(pause * 2, LONGEST_PAUSE_S)
+                if isinstance(error, ApiError) and error.status == 404 and await self._is_gone():
+                    self._vanish()
+                else:
+                    LOG.warning("%s: %s", self.kind.full_name, error)
+            await self._rest()
 
     async def compare(self) -> int:
-        """List everything and mend the cache where it differs; return in how many objects it did (KP13)."""
-        objects, version = await self.list_all()
-        if version < self.cache.listed:
-            return 0  # the watch was replaced by a newer list meanwhile
-        deltas = self.cache.replace(objects, version)
-        self._tell(deltas)
-        self._meter.drift[self.kind.plural] = self._meter.drift.get(self.kind.plural, 0) + len(deltas)
-        return len(deltas)
+        """List everything and mend the cache where it differs; return in how many objects the watch was wrong (KP13).
+
+        What the watch has not reached yet is mended, too, and counted as drift only if the watch passes it by. A kind
+        that is not there has no drift.
+        """
+        with self.cache.reading_list() as least:
+            try:
+                objects, version = await self.list_all()
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+                return 0  # ``run`` finds out what that means
+            if not self.is_there:
+                return 0  # the kind went while its last objects were read
+            deltas = self.cache.replace(objects, version, least=least)
+            if version < least:
+                self.cache.passed(version)  # from where the next watch begins
+            self._report(deltas)
+        return 0 if version < least else self._suspect(deltas, version)
 
     async def list_all(self) -> tuple[list[Object], int]:
         """Read every object, page by page, as of one version; a list that expires half way begins again (KP5)."""
+        pause_s = FIRST_PAUSE_S
         while True:
             try:
                 return await self._pages()
             except VersionExpired:
-                LOG.info("%s: the list expired half way, beginning again", self.kind.plural)
-                await asyncio.sleep(FIRST_PAUSE_S)
+                LOG.info("%s: the list expired half way, beginning again", self.kind.full_name)
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     async def _pages(self) -> tuple[list[Object], int]:
         objects: list[Object] = []
@@ -127,52 +152,146 @@ class Informer:
                 return objects, version
             query["continue"] = more
 
-    async def _list(self) -> int:
-        objects, version = await self.list_all()
-        self._meter.relists[self.kind.plural] = self._meter.relists.get(self.kind.plural, 0) + 1
-        deltas = self.cache.replace(objects, version)
+    async def _list(self) -> None:
+        with self.cache.reading_list() as least:
+            objects, version = await self.list_all()
+            _count(self._meter.relists, self.kind, 1)
+            deltas = self.cache.replace(objects, version, least=least)
+        if version < least:
+            LOG.warning("%s: versions went back from %d to %d", self.kind.full_name, least, version)
+        self.cache.passed(version)
+        self._suspects.clear()
         self.is_there = True
-        self._tell(deltas)
+        self._report(deltas)
         self.synced.set()
-        return version
 
-    async def _follow(self, version: int) -> None:
-        """Watch from a version on, and again from the last one that was seen, until that is not possible."""
+    async def _follow(self) -> None:
+        """Watch from the version of the list on, and again from the last one that was seen, until that is not possible.
+
+        A watch that breaks off or is silent is followed by another one, which begins where this one was, so nothing is
+        missed.
+        """
+        await self._watch()
         while True:
-            query = {**self._query, "watch": "1", "allowWatchBookmarks": "true", "resourceVersion": str(version)}
-            try:
-                async with self._client.stream(self._path, query, self._silent_s) as lines:
-                    async for line in lines:
-                        version = max(version, self._take(*_event(line)))
-            except ApiUnreachable as error:
-                # Also how a silent watch ends. The next one begins where this one was, so nothing is missed.
-                LOG.debug("%s: %s", self.kind.plural, error)
-            # A server that closes every watch at once must not be asked in a tight loop.
-            await asyncio.sleep(FIRST_PAUSE_S * random.uniform(0.5, 1.5))
+            await self._rest()
+            if await self._is_at_least():
+                await self._watch()
 
-    def _take(self, kind: str, object: Object) -> int:
-        """Take in one event of a watch and return its version."""
+    async def _watch(self) -> None:
+        """Take in what a watch brings until it ends, breaks off or is silent."""
+        lasts_s = self._lasts_s()
+        query = {**self._query, "watch": "1", "allowWatchBookmarks": "true"}
+        query |= {"resourceVersion": str(self.cache.reached), "timeoutSeconds": str(lasts_s)}
+        began = time.monotonic()
+        try:
+            async with self._client.stream(self._path, query, self._silent_s) as lines:
+                async for line in lines:
+                    self._take(*_event(line))
+                    self._pause_s = FIRST_PAUSE_S
+        except ApiUnreachable as error:
+            LOG.debug("%s: %s", self.kind.full_name, error)
+        if time.monotonic() - began > min(STEADY_S, lasts_s / 2):
+            self._pause_s = FIRST_PAUSE_S
+
+    def _lasts_s(self) -> int:
+        """Return how long a watch lasts; not all watches of all replicas begin again at once."""
+        return max(1, int(min(WATCH_S, self._silent_s * 0.9) * random.uniform(0.8, 1.0)))
+
+    async def _is_at_least(self) -> bool:
+        """Return whether the server is where the watch was; raise ``VersionExpired`` if it is behind that.
+
+        A server behind it was restored from a backup. It says nothing to a watch from a version that it has not reached
+        yet, and raises no error. A server that is starting answers nothing useful yet; it is asked again.
+        """
+        try:
+            _, version, _ = _page(await self._client.get(self._path, {**self._query, "limit": "1"}))
+        except (ApiError, ApiUnreachable) as error:
+            if isinstance(error, ApiError) and error.status in (404, 410):
+                raise
+            LOG.debug("%s: %s", self.kind.full_name, error)
+            return False
+        if version < self.cache.reached:
+            raise VersionExpired(410, "Restored", f"the server is at {version}, the watch was at {self.cache.reached}")
+        return True
+
+    async def _rest(self) -> None:
+        """Pause, longer each time, until a watch brings something or lasts: a server in trouble is asked less often."""
+        await asyncio.sleep(self._pause_s * random.uniform(0.5, 1.5))
+        self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
+
+    def _take(self, kind: str, object: Object) -> None:
+        """Take in one event of a watch."""
         if kind == "ERROR":
             raise error_of(int(object.get("code") or 500), object)
         version = version_of(object)
-        if kind == "DELETED":
-            self._tell([self.cache.saw_gone(object)])
-        elif kind != "BOOKMARK":
+        if kind == "BOOKMARK":
+            if version < self.cache.reached:
+                raise VersionExpired(410, "Restored", f"a bookmark at {version} after {self.cache.reached}")
+        else:
+            if kind == "DELETED" or version >= self._suspects.get(uid_of(object), 0):
+                self._suspects.pop(uid_of(object), None)
             self._trim(object)
-            self._tell([self.cache.saw(object)])
-        return version
+            self._report([self.cache.saw_gone(object) if kind == "DELETED" else self.cache.saw(object)])
+        self.cache.passed(version)
+        if self._suspects:
+            self._judge_suspects(version)
+
+    def _suspect(self, deltas: Iterable[Delta], version: int) -> int:
+        """Note what the watch has to bring, and by when; return how much of it is late already."""
+        for delta in deltas:
+            due = version_of(delta.after) if delta.after else version
+            self._suspects[uid_of(delta.after or delta.before or {})] = due
+        return self._judge_suspects(self.cache.reached)
+
+    def _judge_suspects(self, version: int) -> int:
+        """Count, and return, how many suspects the watch has passed by without a word."""
+        late = [uid for uid, due in self._suspects.items() if due <= version]
+        for uid in late:
+            del self._suspects[uid]
+        _count(self._meter.drift, self.kind, len(late))
+        return len(late)
+
+    async def _is_gone(self) -> bool:
+        """Return whether the server itself says that it does not have the kind."""
+        try:
+            return not await is_served(self._client, self.kind)
+        except (ApiError, ApiUnreachable) as error:
+            LOG.warning("%s: whether the kind is there cannot be found out: %s", self.kind.full_name, error)
+            return False
 
     def _vanish(self) -> None:
         """Empty the cache, since the server does not have the kind (any more)."""
         self.is_there = False
-        self._tell(self.cache.clear())
+        self._suspects.clear()
+        self._report(self.cache.clear())
         self.synced.set()
 
-    def _tell(self, deltas: Iterable[Delta | None]) -> None:
+    def _report(self, deltas: Iterable[Delta | None]) -> None:
+        """Call the handlers for each change; a handler that raises is logged, and the others are called.
+
+        One object that a handler cannot take must stop neither the cache nor the other handlers. Nor would it help to
+        end the process: it would meet the object again.
+        """
         for delta in deltas:
-            if delta is not None:
-                for handler in self._handlers:
+            if delta is None:
+                continue
+            for handler in self._handlers:
+                try:
                     handler(delta)
+                except Exception:
+                    LOG.exception("%s: a handler failed at %s", self.kind.full_name, "/".join(delta.key))
+
+
+def _count(counts: dict[str, int], kind: ResourceType, number: int) -> None:
+    if number:
+        counts[kind.full_name] = counts.get(kind.full_name, 0) + number
+
+
+def _lives_on(answer: Object) -> bool:
+    """Return whether the answer to a deletion is an object that is only marked as deleted."""
+    metadata = answer.get("metadata") or {}
+    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    return bool(answer.get("kind") != "Status" and metadata.get("deletionTimestamp") and waits)
 
 
 def _page(document: Object) -> tuple[list[Object], int, str]:
@@ -207,5 +326,5 @@ def _event(line: bytes) -> tuple[str, Object]:
 
 
 def drop_managed_fields(object: Object) -> None:
-    """Forget who wrote which field: it is half of many objects, and no controller here reads it."""
+    """Drop the managers of fields: they are half of many objects, and no controller here reads them."""
     object["metadata"].pop("managedFields", None)

@@ -1,10 +1,17 @@
 """One kind in some namespaces, or in all: an informer for each, read as one. A role in a namespace allows no more."""
 
 import asyncio
+import logging
+import random
 from collections.abc import Callable, Iterator, Sequence
 
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
+
+LOG = logging.getLogger(__name__)
+
+COMPARED_EVERY_S = 600.0
 
 MakeInformer = Callable[[str], Informer]
 """Make the informer of a namespace; of the whole cluster for an empty name."""
@@ -54,10 +61,10 @@ class InformerGroup:
         if informer := self._of(key_of(object)[0]):
             informer.wrote(object)
 
-    def deleted(self, object: Object) -> None:
-        """Enter the answer to a deletion of this process after which the object is gone."""
+    def deleted(self, object: Object, answer: Object) -> None:
+        """Enter the deletion of an object by this process, and the server's answer."""
         if informer := self._of(key_of(object)[0]):
-            informer.deleted(object)
+            informer.deleted(object, answer)
 
     async def wait_synced(self) -> None:
         """Wait until whole lists of all namespaces are in the caches."""
@@ -65,8 +72,18 @@ class InformerGroup:
             await informer.synced.wait()
 
     async def compare(self) -> int:
-        """List everything and mend the caches where they differ; return in how many objects they did (KP13)."""
+        """List everything and mend the caches where they differ; return in how many objects watches erred (KP13)."""
         return sum([await informer.compare() for informer in self._informers.values()])
+
+    async def compare_regularly(self, every_s: float = COMPARED_EVERY_S) -> None:
+        """Compare until cancelled, beside ``run``; a server in trouble is asked again the next time."""
+        while True:
+            # Replicas that were started together do not list together.
+            await asyncio.sleep(every_s * random.uniform(0.8, 1.2))
+            try:
+                await self.compare()
+            except (ApiError, ApiUnreachable, ValueError) as error:
+                LOG.warning("the caches cannot be compared with the server: %s", error)
 
     async def run(self) -> None:
         """Follow the server until cancelled."""

@@ -25,17 +25,25 @@ class NotLeading(Exception):
     """The process does not lead (any more), so it must not write."""
 
 
+class WorkEnded(Exception):
+    """The work of the leader returned although the process leads; it should go on until it is cancelled."""
+
+
 @dataclass(frozen=True)
 class LeaseTimes:
-    """How long a lease lasts unrenewed, after how long its holder stops by itself, and how often it is renewed."""
+    """How long a lease lasts unrenewed, after how long its holder stops by itself, and how often it is renewed.
+
+    Between the holder's stop and the end of the lease lies more than ``every_s``: work that is cancelled has ended by
+    then.
+    """
 
     lasts_s: float = 15.0
     stops_s: float = 10.0
     every_s: float = 2.0
 
     def __post_init__(self) -> None:
-        if not self.every_s < self.stops_s < self.lasts_s:
-            raise ValueError("a lease is renewed more often than its holder stops, and that before it ends")
+        if not 0 < self.every_s < self.stops_s or not self.stops_s + self.every_s < self.lasts_s:
+            raise ValueError("a lease is renewed more often than its holder stops, and that well before it ends")
 
 
 class LeaderLease:
@@ -45,6 +53,10 @@ class LeaderLease:
     counts from when it first *saw* the record it waits for. So clocks that are apart, or are set, do no harm: a holder
     has stopped ``stops_s`` after it sent its last good renewal, and none follows before ``lasts_s``. A process that
     was frozen finds out by ``check``, and what it sent before that is refused by its conditions (KP4).
+
+    A Lease that is deleted while it is held is made again by its holder. A candidate that has seen another holder
+    waits ``lasts_s`` before it does so; a candidate that has seen none cannot know of one, and makes it at once. Then
+    the holder stops at its next renewal.
     """
 
     def __init__(
@@ -68,14 +80,20 @@ class LeaderLease:
             raise NotLeading(f"{self._identity} does not hold the lease {self._namespace}/{self._name}")
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Wait for the lease, lead until it is lost, and wait again; give it up when cancelled."""
+        """Wait for the lease, lead until it is lost, and wait again; give it up when cancelled.
+
+        ``NotLeading`` out of the work, also in a group, ends that leadership only. Every other error is raised, and
+        so is ``WorkEnded`` if the work returns.
+        """
         try:
             while True:
                 await self._win()
                 LOG.info("%s leads", self._identity)
-                with contextlib.suppress(NotLeading):
+                try:
                     await self._lead(lead)
-                LOG.warning("%s does not lead any more", self._identity)
+                except* NotLeading:
+                    LOG.warning("%s does not lead any more", self._identity)
+                await asyncio.sleep(self._times.every_s)  # work that ends at once is not begun again at once
         finally:
             await self._give_up()
 
@@ -92,6 +110,7 @@ class LeaderLease:
             for task in (work, renewal):
                 if task.done():
                     task.result()
+            raise WorkEnded(f"{self._identity} leads and has nothing to do")
         finally:
             for task in (work, renewal):
                 task.cancel()
@@ -99,11 +118,16 @@ class LeaderLease:
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(self._times.every_s)
-            left_s = self._until - time.monotonic()
+            await asyncio.sleep(min(self._times.every_s, self._left_s))
+            # Not ``wait_for``: in Python 3.11 it swallows a cancellation that comes together with the answer.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._try(), max(left_s, 0.0))
+                async with asyncio.timeout(self._left_s):
+                    await self._try()
             self.check()
+
+    @property
+    def _left_s(self) -> float:
+        return max(self._until - time.monotonic(), 0.0)
 
     async def _try(self) -> bool:
         """Take or renew the lease; whether it is this process's now."""
@@ -111,12 +135,30 @@ class LeaderLease:
         try:
             if not await self._write(await self._read()):
                 return False
+        except (WriteConflict, ObjectExists):
+            # Another process wrote. A holder must know at once whether that was another holder.
+            return self.leads and await self._is_still_held()
         except (ApiError, ApiUnreachable) as error:
-            if not isinstance(error, WriteConflict | ObjectExists):
-                LOG.warning("lease %s/%s: %s", self._namespace, self._name, error)
+            LOG.warning("lease %s/%s: %s", self._namespace, self._name, error)
             return False
         self._until = began + self._times.stops_s
-        return True
+        self._seen = (self._identity, "")
+        return self.leads  # an answer that took too long is no right to write
+
+    async def _is_still_held(self) -> bool:
+        """Read the lease again, and stop leading if another process holds it."""
+        try:
+            self._holder_of(await self._read())
+        except (ApiError, ApiUnreachable) as error:
+            LOG.warning("lease %s/%s: %s", self._namespace, self._name, error)
+        return self.leads
+
+    def _holder_of(self, lease: Object | None) -> str:
+        """Return the holder of a lease that was read; if that is another process, this one does not lead."""
+        holder = str(((lease or {}).get("spec") or {}).get("holderIdentity") or "")
+        if holder not in ("", self._identity):
+            self._until = float("-inf")
+        return holder
 
     async def _read(self) -> Object | None:
         try:
@@ -125,26 +167,34 @@ class LeaderLease:
             return None
 
     async def _write(self, lease: Object | None) -> bool:
+        holder = self._holder_of(lease)
         if lease is None:
+            if not self.leads and not self._is_over(("", "missing"), 0.0):
+                return False
             metadata = {"namespace": self._namespace, "name": self._name}
             await self._client.create(LEASE, {**self._head(), "metadata": metadata, "spec": self._spec(None)})
             return True
         spec = lease.get("spec") or {}
-        if spec.get("holderIdentity") not in (None, "", self._identity) and not self._is_over(spec):
-            return False
+        if holder not in ("", self._identity):
+            record = (holder, str(spec.get("renewTime")))
+            if not self._is_over(record, float(spec.get("leaseDurationSeconds") or 0)):
+                return False
         metadata = {"resourceVersion": lease["metadata"]["resourceVersion"]}
         patch = {"metadata": metadata, "spec": self._spec(spec)}
         await self._client.patch(LEASE, lease, patch, content_type=MERGE_PATCH)
         return True
 
-    def _is_over(self, spec: Object) -> bool:
-        """Say whether the holder has let the record stand unrenewed for as long as it lasts, seen from here."""
-        record = (str(spec.get("holderIdentity")), str(spec.get("renewTime")))
+    def _is_over(self, record: tuple[str, str], lasts_s: float) -> bool:
+        """Say whether a record has stood unrenewed for as long as it lasts, seen from here.
+
+        That the Lease is missing is a record, too, after one with a holder: the holder may not know it yet.
+        """
         now = time.monotonic()
+        if record == ("", "missing") and self._seen is None:
+            return True
         if record != self._seen:
             self._seen, self._seen_at = record, now
-        lasts_s = max(float(spec.get("leaseDurationSeconds") or 0), self._times.lasts_s)
-        return now - self._seen_at > lasts_s
+        return now - self._seen_at > max(lasts_s, self._times.lasts_s)
 
     def _head(self) -> Object:
         return {"apiVersion": LEASE.api_version, "kind": LEASE.kind}

@@ -1,9 +1,13 @@
 """The objects of one kind as this process knows them: what was listed and watched, and its own writes at once."""
 
+import contextlib
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of, version_of
+
+LOG = logging.getLogger(__name__)
 
 Indexer = Callable[[Object], Iterable[str]]
 """Return the values under which an object is found."""
@@ -26,8 +30,9 @@ class ObjectCache:
     """A cache that never goes back in time.
 
     Every object carries the version of its write. What arrives late or twice is older than what is there and is passed
-    over; that of a deleted object is known by its identity, which never returns. So the answers to this process's own
-    writes can be entered at once (``saw``, ``saw_gone``), and the watch may bring them again.
+    over; a deleted object is known by its identity, which never returns. So the answers to this process's own writes
+    can be entered at once (``saw``, ``saw_gone``), and the watch may bring them again. The watch may also be ahead of a
+    list that is still being read (``reading_list``).
 
     Cost: O(1) a change, plus O(values) for each indexer.
     """
@@ -36,10 +41,18 @@ class ObjectCache:
         self._objects: dict[Key, Object] = {}
         self._indexers = dict(indexers or {})
         self._index: dict[str, dict[str, set[Key]]] = {name: {} for name in self._indexers}
-        self._gone: set[str] = set()
-        """Identities of objects whose deletion was answered to this process and not yet seen in the watch."""
+        self._values: dict[Key, dict[str, set[str]]] = {}
+        """Under which values each object stands in the indexes; empty without indexers."""
+        self._gone: dict[str, int] = {}
+        """Objects whose deletion was answered to this process and not yet seen in the watch: identity, last version."""
+        self._ended: set[str] = set()
+        """Identities of objects whose deletion the watch brought while a list was being read."""
+        self._lists = 0
+        """How many lists are being read."""
         self.listed = 0
         """The version of the last list."""
+        self.reached = 0
+        """The version up to which the watch has brought everything."""
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -56,52 +69,68 @@ class ObjectCache:
         return [self._objects[key] for key in sorted(self._index[name].get(value, ()))]
 
     def saw(self, object: Object) -> Delta | None:
-        """Enter an object that was watched, listed, or returned by a write; nothing if it is not news."""
-        # A list is whole: what is older than it and not in it is gone, though the watch may be behind and bring it.
-        if version_of(object) <= self.listed and key_of(object) not in self._objects:
+        """Enter an object that was watched, or returned by a write; nothing if it is not news."""
+        # Up to there the cache is whole: an older object that is not in it is gone, whatever brings it late.
+        if version_of(object) <= max(self.listed, self.reached) and key_of(object) not in self._objects:
             return None
         return self._enter(object)
-
-    def _enter(self, object: Object) -> Delta | None:
-        if uid_of(object) in self._gone:
-            return None
-        key = key_of(object)
-        before = self._objects.get(key)
-        if before is not None and version_of(before) >= version_of(object):
-            return None
-        self._put(key, before, object)
-        return Delta(before, object)
 
     def saw_gone(self, object: Object, *, answered: bool = False) -> Delta | None:
         """Remove an object that is gone; ``answered``: the watch has not said so yet, and may still bring it."""
         uid, key = uid_of(object), key_of(object)
-        if answered:
-            self._gone.add(uid)
-        else:
-            self._gone.discard(uid)
         before = self._objects.get(key)
+        if answered:
+            is_there = before is not None and uid_of(before) == uid
+            # Else the watch has brought the deletion already, and would never clear the note away.
+            if is_there or version_of(object) > max(self.listed, self.reached):
+                self._gone[uid] = version_of(object)
+        else:
+            self._gone.pop(uid, None)
+            if self._lists:
+                self._ended.add(uid)
         if before is None or (uid_of(before) != uid and version_of(before) > version_of(object)):
             return None
-        self._put(key, before, None)
+        self._put(key, None)
         return Delta(before, None)
 
-    def replace(self, objects: Iterable[Object], version: int) -> list[Delta]:
+    def passed(self, version: int) -> None:
+        """Note that the watch, or the list it begins with, has brought everything up to a version."""
+        self.reached = max(self.reached, version)
+
+    @contextlib.contextmanager
+    def reading_list(self) -> Iterator[int]:
+        """Remember deletions for as long as a list is being read, which may be older than they are.
+
+        Gives the version that the list has at least; a list below it comes from a server restored from a backup.
+        """
+        self._lists += 1
+        try:
+            yield max(self.listed, self.reached)
+        finally:
+            self._lists -= 1
+            if not self._lists:
+                self._ended.clear()
+
+    def replace(self, objects: Iterable[Object], version: int, *, least: int = 0) -> list[Delta]:
         """Make a whole list the state as of a version, and return what changed, deletions included.
 
-        An object that is missing in the list and newer than it stays: it was written by this process after the list.
-        A server whose versions went back was restored from a backup: then the list alone counts.
+        An object that is missing in the list and newer than it stays: it was written or watched after the list. A
+        list that is older than the last one changes nothing. A list below ``least`` is from a server that was
+        restored from a backup: then the list alone counts.
         """
-        deltas: list[Delta | None] = [*self.clear()] if version < self.listed else []
-        listed, identities = set(), set()
+        deltas: list[Delta | None] = [*self.clear()] if version < least else []
+        if version < self.listed:
+            return []
+        identities = set()
         for object in objects:
-            listed.add(key_of(object))
             identities.add(uid_of(object))
-            deltas.append(self._enter(object))
+            deltas.append(self._enter(object, as_of=version))
         for key, object in list(self._objects.items()):
-            if key not in listed and version_of(object) <= version:
-                self._put(key, object, None)
+            if uid_of(object) not in identities and version_of(object) <= version:
+                self._put(key, None)
                 deltas.append(Delta(object, None))
-        self._gone &= identities  # of others the watch brings nothing that is newer than the list
+        # The watch brings nothing of an object that is newer than a list without it; ``saw`` passes the rest over.
+        self._gone = {uid: last for uid, last in self._gone.items() if uid in identities or last > version}
         self.listed = version
         return [delta for delta in deltas if delta is not None]
 
@@ -109,22 +138,53 @@ class ObjectCache:
         """Forget everything, versions included, and return what is gone by that."""
         gone = [Delta(object, None) for object in self._objects.values()]
         for delta in gone:
-            self._put(delta.key, delta.before, None)
+            self._put(delta.key, None)
         self._gone.clear()
-        self.listed = 0
+        self._ended.clear()
+        self.listed = self.reached = 0
         return gone
 
-    def _put(self, key: Key, before: Object | None, after: Object | None) -> None:
-        if after is None:
-            del self._objects[key]
-        else:
-            self._objects[key] = after
-        for name, values_of in self._indexers.items():
-            index = self._index[name]
-            for value in values_of(before) if before is not None else ():
-                keys = index[value]
+    def _enter(self, object: Object, as_of: int = 0) -> Delta | None:
+        """Enter an object unless it is gone or older; ``as_of``: the version of the list that has it."""
+        if uid_of(object) in self._gone or uid_of(object) in self._ended:
+            return None
+        key, version = key_of(object), version_of(object)
+        before = self._objects.get(key)
+        if before is not None:
+            known = version_of(before)
+            # A newer version that the list should have, and has not, is from before a restore of a backup.
+            if known == version or known > max(version, as_of):
+                return None
+        self._put(key, object)
+        return Delta(before, object)
+
+    def _put(self, key: Key, after: Object | None) -> None:
+        values = self._values_of(after) if after is not None else {}
+        for name, old in self._values.pop(key, {}).items():
+            for value in old:
+                keys = self._index[name][value]
                 keys.discard(key)
                 if not keys:
-                    del index[value]
-            for value in values_of(after) if after is not None else ():
-                index.setdefault(value, set()).add(key)
+                    del self._index[name][value]
+        if after is None:
+            del self._objects[key]
+            return
+        self._objects[key] = after
+        if values:
+            self._values[key] = values
+        for name, new in values.items():
+            for value in new:
+                self._index[name].setdefault(value, set()).add(key)
+
+    def _values_of(self, object: Object) -> dict[str, set[str]]:
+        """Return the values of an object by indexer; an indexer that raises gives none.
+
+        Any user may write an object that an indexer cannot read. It must not keep the others out of the cache.
+        """
+        found = {}
+        for name, indexer in self._indexers.items():
+            try:
+                found[name] = set(indexer(object))
+            except Exception:
+                LOG.exception("the index %s has nothing of %s", name, "/".join(key_of(object)))
+        return found

@@ -27,6 +27,11 @@ class ResourceType:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def full_name(self) -> str:
+        """Return plural and group, as ``kubectl`` names a kind: two groups may have kinds of one plural."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
     def root(self) -> str:
         """Return the path below which all of the group's version lies."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

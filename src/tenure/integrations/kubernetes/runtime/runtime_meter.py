@@ -11,7 +11,9 @@ class RuntimeMeter:
     throttled: int = 0
     """Requests that the server turned away with 429."""
     renewed: int = 0
-    """Times the credentials were read again after a 401."""
+    """Times the credentials were read again after a 401, or when the server's certificate was not trusted."""
+    conflicts: int = 0
+    """Writes that were refused because the object had changed since it was read."""
     relists: dict[str, int] = field(default_factory=dict)
     """Lists by kind: the first, and each after a watch that could not be resumed."""
     drift: dict[str, int] = field(default_factory=dict)

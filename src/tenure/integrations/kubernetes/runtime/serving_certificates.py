@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -49,30 +50,50 @@ def make_certificate(names: Sequence[str], lasts: dt.timedelta) -> ServingCertif
 
 
 def check(certificate: bytes, key: bytes, authorities: bytes) -> None:
-    """Raise ``ValueError`` unless these are a certificate, its own key, and CAs."""
-    public = serialization.load_pem_private_key(key, None).public_key()
-    if x509.load_pem_x509_certificate(certificate).public_key() != public:
+    """Raise ``ValueError`` unless these are a certificate, its own key, and CAs of which one has signed it."""
+    try:
+        read = x509.load_pem_x509_certificate(certificate)
+        public = serialization.load_pem_private_key(key, None).public_key()
+        known = x509.load_pem_x509_certificates(authorities)
+    except (TypeError, UnsupportedAlgorithm) as error:
+        raise ValueError(f"neither a certificate nor its key: {error}") from error
+    if read.public_key() != public:
         raise ValueError("the key is not that of the certificate")
-    x509.load_pem_x509_certificates(authorities)
+    if not any(_has_signed(authority, read) for authority in known):
+        raise ValueError("none of the CAs has signed the certificate")
 
 
-def ends(certificate: bytes) -> dt.datetime:
-    """Return when a certificate ends."""
+def expiry_of(certificate: bytes) -> dt.datetime:
+    """Return when a certificate expires."""
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
 
 
 def names_of(certificate: bytes) -> set[str]:
     """Return the names and addresses a certificate is for."""
     read = x509.load_pem_x509_certificate(certificate)
-    names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    try:
+        names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
+        return set()
     addresses = {str(address) for address in names.get_values_for_type(x509.IPAddress)}
     return {*names.get_values_for_type(x509.DNSName), *addresses}
 
 
-def living(authorities: bytes, now: dt.datetime) -> bytes:
-    """Return those of several CAs that have not ended."""
-    read = x509.load_pem_x509_certificates(authorities) if authorities.strip() else []
-    return b"".join(_pem(each) for each in read if each.not_valid_after_utc > now)
+def unexpired(authorities: bytes, now: dt.datetime) -> bytes:
+    """Return those of several CAs that have not expired, each once; of what cannot be read, nothing."""
+    try:
+        read = x509.load_pem_x509_certificates(authorities) if authorities.strip() else []
+    except ValueError:
+        return b""
+    return b"".join(dict.fromkeys(_pem(each) for each in read if each.not_valid_after_utc > now))
+
+
+def _has_signed(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
 
 
 def _begun(
@@ -81,8 +102,8 @@ def _begun(
     key: ec.EllipticCurvePublicKey,
     life: tuple[dt.datetime, dt.datetime],
 ) -> x509.CertificateBuilder:
-    begins, ends = life
-    return x509.CertificateBuilder(issuer, subject, key, x509.random_serial_number(), begins, ends)
+    begin, end = life
+    return x509.CertificateBuilder(issuer, subject, key, x509.random_serial_number(), begin, end)
 
 
 def _name(text: str) -> x509.Name:

@@ -2,8 +2,10 @@
 
 import asyncio
 import base64
+import contextlib
 import datetime as dt
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +42,8 @@ class WebhookCertificates:
 
     A new certificate is made beside the old one. First both CAs are written to the webhooks' configurations, then,
     after a while, the new certificate takes the old one's place. So at every moment what is shown is trusted, also if
-    the leader dies between any two of these steps: the next one reads in the Secret how far they came.
+    the leader dies between any two of these steps: the next one reads in the Secret how far they came. A certificate
+    in place of one that was lost comes the same way, since replicas go on showing the lost one.
     """
 
     def __init__(
@@ -57,6 +60,8 @@ class WebhookCertificates:
         self._names = tuple(names)
         self._configurations = tuple(configurations)
         self._times = times or CertificateTimes()
+        self._trusted_at: float | None = None
+        """Since when the configurations have had the CAs of the Secret, as far as this process knows."""
 
     async def keep(self) -> None:
         """Keep certificate and configurations right until cancelled; for the leader."""
@@ -66,24 +71,29 @@ class WebhookCertificates:
             except (ApiError, ApiUnreachable) as error:
                 LOG.warning("webhook certificate: %s", error)
                 again_s = min(2.0, self._times.looks_every_s)
+            except Exception:
+                # A Secret or configuration that is written by hand in a way that is not foreseen must not end the rest
+                # of the leader's work.
+                LOG.exception("webhook certificate")
+                again_s = self._times.looks_every_s
             await asyncio.sleep(again_s)
 
     async def step(self) -> float:
         """Do what is to be done next, and return after how long to look again."""
+        # The configurations are read before the Secret and changed on these versions: a former leader that wakes after
+        # it has read the Secret cannot write old CAs into a configuration that has new ones by now.
+        configurations = await self._read_configurations()
         secret = await self._read()
-        if secret is None:
-            await self._create()
+        data = _data(secret)
+        has_next = _is_usable(data, NEXT_CERTIFICATE, NEXT_KEY)
+        if not has_next and not _is_usable(data, CERTIFICATE, KEY):
+            await self._make(secret, _bundles(configurations))
             return 0.0
-        data = _readable(secret)
-        if data is None:
-            await self._replace(secret)
-            return 0.0
-        await self._trust(data[AUTHORITIES])
-        if NEXT_CERTIFICATE in data:
-            await asyncio.sleep(self._times.waits_s)
-            await self._switch(secret)
-            return 0.0
-        if self._is_due(data):
+        assert secret is not None
+        await self._trust(configurations, data[AUTHORITIES])
+        if has_next:
+            return await self._switch_when_trusted(secret)
+        if NEXT_CERTIFICATE in data or NEXT_KEY in data or self._is_due(data):
             await self._prepare(secret, data)
             return 0.0
         return self._times.looks_every_s
@@ -102,63 +112,66 @@ class WebhookCertificates:
         except ObjectMissing:
             return None
 
-    def _is_due(self, data: dict[str, bytes]) -> bool:
-        now = dt.datetime.now(dt.UTC)
-        ends = serving_certificates.ends(data[CERTIFICATE])
-        named = serving_certificates.names_of(data[CERTIFICATE])
-        return ends - now < self._times.renewed_before or not set(self._names) <= named
+    async def _read_configurations(self) -> list[tuple[ResourceType, Object]]:
+        found = []
+        for kind, name in self._configurations:
+            try:
+                found.append((kind, await self._client.get(kind.path(name=name))))
+            except ObjectMissing:
+                LOG.warning("%s %s is not installed", kind.kind, name)
+        return found
 
-    async def _create(self) -> None:
+    def _is_due(self, data: dict[str, bytes]) -> bool:
+        left = serving_certificates.expiry_of(data[CERTIFICATE]) - dt.datetime.now(dt.UTC)
+        named = serving_certificates.names_of(data[CERTIFICATE])
+        return left < self._times.renewed_before or not set(self._names) <= named
+
+    def _next(self, trusted: bytes) -> dict[str, bytes]:
+        """Make the next certificate, with a CA beside those that are trusted."""
         made = serving_certificates.make_certificate(self._names, self._times.lasts)
-        data = {CERTIFICATE: made.certificate, KEY: made.key, AUTHORITIES: made.authority}
-        await self._client.create(
-            SECRET,
-            {
-                "apiVersion": SECRET.api_version,
-                "kind": SECRET.kind,
-                "metadata": {"namespace": self._namespace, "name": self._secret},
-                "type": "kubernetes.io/tls",
-                "data": _encoded(data),
-            },
-        )
+        old = serving_certificates.unexpired(trusted, dt.datetime.now(dt.UTC))
+        return {NEXT_CERTIFICATE: made.certificate, NEXT_KEY: made.key, AUTHORITIES: made.authority + old}
+
+    async def _make(self, secret: Object | None, trusted: bytes) -> None:
+        """Make a certificate where there is none that can be read; replicas show it when its CA is trusted."""
+        data = _encoded({CERTIFICATE: b"", KEY: b"", **self._next(trusted)})
+        if secret is not None:
+            LOG.error("the Secret %s has no certificate that can be read; it gets a new one", self._secret)
+            await self._client.patch(SECRET, secret, guarded(secret, {"op": "add", "path": "/data", "value": data}))
+            return
+        head = {"apiVersion": SECRET.api_version, "kind": SECRET.kind, "type": "kubernetes.io/tls"}
+        metadata = {"namespace": self._namespace, "name": self._secret}
+        await self._client.create(SECRET, {**head, "metadata": metadata, "data": data})
         LOG.info("made a certificate for webhooks, for %s", ", ".join(self._names))
 
-    async def _replace(self, secret: Object) -> None:
-        """Make a certificate in place of what cannot be read: there is none that could go on being shown."""
-        LOG.error("the Secret %s has no certificate that can be read; it gets a new one", self._secret)
-        made = serving_certificates.make_certificate(self._names, self._times.lasts)
-        data = {CERTIFICATE: made.certificate, KEY: made.key, AUTHORITIES: made.authority}
-        step = {"op": "add", "path": "/data", "value": _encoded(data)}
-        await self._client.patch(SECRET, secret, guarded(secret, step))
-
     async def _prepare(self, secret: Object, data: dict[str, bytes]) -> None:
-        """Put the next certificate beside the one that is shown, and its CA beside those that are trusted."""
-        made = serving_certificates.make_certificate(self._names, self._times.lasts)
-        old = serving_certificates.living(data[AUTHORITIES], dt.datetime.now(dt.UTC))
-        changed = {NEXT_CERTIFICATE: made.certificate, NEXT_KEY: made.key, AUTHORITIES: made.authority + old}
+        """Put the next certificate beside the one that is shown."""
         steps = [
-            {"op": "add", "path": pointer("data", name), "value": text} for name, text in _encoded(changed).items()
+            {"op": "add", "path": pointer("data", name), "value": text}
+            for name, text in _encoded(self._next(data[AUTHORITIES])).items()
         ]
         await self._client.patch(SECRET, secret, guarded(secret, *steps))
         LOG.info("made the next certificate for webhooks")
 
-    async def _switch(self, secret: Object) -> None:
-        """Show the next certificate from now on."""
+    async def _switch_when_trusted(self, secret: Object) -> float:
+        """Show the next certificate once its CA has been in the configurations for a while."""
+        assert self._trusted_at is not None
+        left_s = self._trusted_at + self._times.waits_s - time.monotonic()
+        if left_s > 0:
+            return min(left_s, self._times.looks_every_s)
         steps = [
             {"op": "move", "from": pointer("data", new), "path": pointer("data", old)}
             for new, old in ((NEXT_CERTIFICATE, CERTIFICATE), (NEXT_KEY, KEY))
         ]
         await self._client.patch(SECRET, secret, guarded(secret, *steps))
+        return 0.0
 
-    async def _trust(self, authorities: bytes) -> None:
+    async def _trust(self, configurations: list[tuple[ResourceType, Object]], authorities: bytes) -> None:
         """Write the CAs into every webhook of the configurations that has others."""
         text = base64.b64encode(authorities).decode()
-        for kind, name in self._configurations:
-            try:
-                configuration = await self._client.get(kind.path(name=name))
-            except ObjectMissing:
-                LOG.warning("%s %s is not installed", kind.kind, name)
-                continue
+        is_first = not _bundles(configurations)
+        changed = False
+        for kind, configuration in configurations:
             steps = [
                 {"op": "add", "path": pointer("webhooks", number, "clientConfig", "caBundle"), "value": text}
                 for number, webhook in enumerate(configuration.get("webhooks") or ())
@@ -166,14 +179,17 @@ class WebhookCertificates:
             ]
             if steps:
                 await self._client.patch(kind, configuration, guarded(configuration, *steps))
+                changed = True
+        if is_first:
+            self._trusted_at = float("-inf")  # no certificate was trusted before, so none can be shown too early
+        elif changed or self._trusted_at is None:
+            self._trusted_at = time.monotonic()
 
 
 def _use(host: WebhookHost, folder: Path, delta: Delta) -> None:
-    if delta.after is None:
+    data = _data(delta.after)
+    if not _is_usable(data, CERTIFICATE, KEY):
         return  # what was shown goes on; the leader makes another
-    data = _readable(delta.after)
-    if data is None:
-        return  # likewise
     certificate, key = folder / CERTIFICATE, folder / KEY
     key.touch(mode=0o600)
     certificate.write_bytes(data[CERTIFICATE])
@@ -181,14 +197,28 @@ def _use(host: WebhookHost, folder: Path, delta: Delta) -> None:
     host.use_certificate(certificate, key)
 
 
-def _readable(secret: Object) -> dict[str, bytes] | None:
-    """Return what a Secret has, or nothing if certificate, key or CAs are missing or are none."""
+def _data(secret: Object | None) -> dict[str, bytes]:
+    """Return what a Secret has, without what cannot be read."""
+    found = {}
+    for name, text in ((secret or {}).get("data") or {}).items():
+        with contextlib.suppress(TypeError, ValueError):
+            found[name] = base64.b64decode(text)
+    return found
+
+
+def _is_usable(data: dict[str, bytes], certificate: str, key: str) -> bool:
+    """Return whether there is a certificate with its key, and the CA that has signed it."""
     try:
-        data = {name: base64.b64decode(text) for name, text in (secret.get("data") or {}).items()}
-        serving_certificates.check(data[CERTIFICATE], data[KEY], data[AUTHORITIES])
-    except (KeyError, TypeError, ValueError):
-        return None
-    return data
+        serving_certificates.check(data[certificate], data[key], data[AUTHORITIES])
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
+def _bundles(configurations: list[tuple[ResourceType, Object]]) -> bytes:
+    """Return all CAs that the webhooks of configurations trust."""
+    webhooks = [webhook for _, each in configurations for webhook in each.get("webhooks") or ()]
+    return b"\n".join(base64.b64decode(webhook["clientConfig"].get("caBundle") or "") for webhook in webhooks).strip()
 
 
 def _encoded(data: dict[str, bytes]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import datetime as dt
 import logging
 import ssl
 import time
@@ -13,6 +14,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 
 LOG = logging.getLogger(__name__)
@@ -38,9 +40,9 @@ class AdmissionRequest:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether it may be done; all faults in one text, and what is changed before."""
+    """Whether it may be done; all errors in one text, and what is changed before."""
 
-    faults: Sequence[str] = ()
+    errors: Sequence[str] = ()
     warnings: Sequence[str] = ()
     patch: Sequence[Object] = ()
     code: int = 422
@@ -62,14 +64,36 @@ class WebhookHost:
     """How long all decisions took together."""
 
     def __post_init__(self) -> None:
-        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.has_certificate = False
+        self._listening = _context()
+        self._listening.sni_callback = self._choose
+        self._shown: ssl.SSLContext | None = None
+        self._expires = dt.datetime.min.replace(tzinfo=dt.UTC)
+
+    @property
+    def has_certificate(self) -> bool:
+        """Whether there is a certificate to show that has not expired."""
+        return dt.datetime.now(dt.UTC) < self._expires
+
+    def not_ready(self) -> dict[str, str]:
+        """Return what is missing before the webhooks can be asked, for ``/readyz`` (KP14)."""
+        return {} if self.has_certificate else {"webhook certificate": "missing or expired"}
 
     def use_certificate(self, certificate: Path, key: Path) -> None:
-        """Show this certificate to all who connect from now on; connections that are open go on with the old one."""
-        self._tls.load_cert_chain(certificate, key)
-        self.has_certificate = True
+        """Show this certificate to all clients that connect from now on; open connections go on with the old one.
+
+        Files that do not fit raise ``ssl.SSLError`` or ``ValueError``, and the old certificate goes on being shown.
+        """
+        context = _context()
+        context.load_cert_chain(certificate, key)
+        self._expires = serving_certificates.expiry_of(certificate.read_bytes())
+        self._shown = context
+
+    def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
+        """Give a new connection the certificate of the moment; OpenSSL asks also for clients that name no server."""
+        if self._shown is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        connection.context = self._shown
+        return None
 
     async def start(self, host: str, port: int) -> tuple[web.AppRunner, int]:
         """Listen, and return what stops it, and the port."""
@@ -77,7 +101,7 @@ class WebhookHost:
         app.router.add_post("/{path:.*}", self._answer)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
-        site = web.TCPSite(runner, host, port, ssl_context=self._tls)
+        site = web.TCPSite(runner, host, port, ssl_context=self._listening)
         await site.start()
         return runner, int(runner.addresses[0][1])
 
@@ -100,12 +124,18 @@ class WebhookHost:
             async with asyncio.timeout(self.within_s):
                 return await admission(request)
         except TimeoutError:
-            fault = f"no decision within {self.within_s:g} s; try again"
-            return Decision([fault], code=504, reason="Timeout")
+            message = f"no decision within {self.within_s:g} s; try again"
+            return Decision([message], code=504, reason="Timeout")
         except Exception:
-            # A fault of ours must not look like a fault of the object.
+            # An error of ours must not look like an error of the object.
             LOG.exception("admission of %s %s/%s", request.kind, request.namespace, request.name)
             return Decision(["the webhook failed; its log says why"], code=500, reason="InternalError")
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
 
 
 def _request(review: Object) -> AdmissionRequest:
@@ -126,11 +156,11 @@ def _request(review: Object) -> AdmissionRequest:
 
 
 def _review(request: AdmissionRequest, decision: Decision) -> Object:
-    response: Object = {"uid": request.uid, "allowed": not decision.faults}
+    response: Object = {"uid": request.uid, "allowed": not decision.errors}
     if decision.warnings:
         response["warnings"] = list(decision.warnings)
-    if decision.faults:
-        message = "; ".join(decision.faults)
+    if decision.errors:
+        message = "; ".join(decision.errors)
         response["status"] = {"message": message, "reason": decision.reason, "code": decision.code}
     elif decision.patch:
         response["patchType"] = "JSONPatch"

@@ -1,6 +1,7 @@
 """Keys that need work: each once, however often it is added, never by two workers, and later if it fails."""
 
 import asyncio
+import contextlib
 import heapq
 import itertools
 import random
@@ -80,10 +81,10 @@ class WorkQueue(Generic[KeyT]):
                 self._taken.add(key)
                 return key
             self._changed.clear()
-            try:
-                await asyncio.wait_for(self._changed.wait(), wait_s)
-            except TimeoutError:
-                continue
+            # Not ``wait_for``: in Python 3.11 it swallows a cancellation that comes in the same turn as the event.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
 
     def done(self, key: KeyT) -> None:
         """Give a key back; it is ready again if it was added meanwhile."""
@@ -95,7 +96,10 @@ class WorkQueue(Generic[KeyT]):
     async def work(
         self, handle: Callable[[KeyT], Awaitable[None]], workers: int, report: Callable[[KeyT, Exception, float], None]
     ) -> None:
-        """Handle keys with so many workers until cancelled; a key whose pass raises comes again later."""
+        """Handle keys with so many workers until cancelled; a key whose pass raises comes again later.
+
+        A key whose pass is cancelled is in the queue again, for the workers of the next leadership.
+        """
 
         async def worker() -> None:
             while True:
@@ -104,6 +108,9 @@ class WorkQueue(Generic[KeyT]):
                     await handle(key)
                 except Exception as error:
                     report(key, error, self.failed(key))
+                except asyncio.CancelledError:
+                    self.add(key)
+                    raise
                 else:
                     self.succeeded(key)
                 finally:

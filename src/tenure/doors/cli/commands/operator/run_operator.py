@@ -66,7 +66,7 @@ def operator(
     try:
         from tenure.integrations.kubernetes import operator as shell
         from tenure.integrations.kubernetes.operator_settings import OperatorSettings
-        from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, found
+        from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, find_credentials
         from tenure.integrations.kubernetes.runtime.credentials import own_namespace as pods
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in PARTS:
@@ -81,7 +81,7 @@ def operator(
     )
     try:
         if check:
-            _print_settings(session, settings, asyncio.run(found(kubeconfig, context)()).server)
+            _print_settings(session, settings, asyncio.run(find_credentials(kubeconfig, context)()).server)
             return
         _log_to_stderr(log)
         asyncio.run(_run(session, settings, shell.run_until))
@@ -144,8 +144,9 @@ class _JsonLines(logging.Formatter):
 
 
 def _log_to_stderr(form: str) -> None:
+    """Write the log lines of all libraries in one form: a reader of JSON lines meets no other line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines() if form == "json" else logging.Formatter("%(levelname)s %(message)s"))
-    logger = logging.getLogger("tenure")
-    logger.handlers[:] = [handler]
-    logger.setLevel(logging.INFO)
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.captureWarnings(True)
+    logging.getLogger("tenure").setLevel(logging.INFO)
