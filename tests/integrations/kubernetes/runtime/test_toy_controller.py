@@ -74,6 +74,25 @@ async def test_a_leader_that_is_frozen_with_a_write_in_hand_does_no_harm_when_it
     assert written(stage)["doubled"] == 0
 
 
+@pytest.mark.proof
+async def test_what_a_frozen_leader_creates_late_is_removed_by_its_follower(fragile: KubeServer) -> None:
+    """A create names no version, so it lands if its follower has deleted the object meanwhile."""
+    async with toy_stage(fragile, 1) as stage, user(fragile) as client:
+        await stage.fill()
+        first = await stage.until_led()
+        await asyncio.to_thread((stage.folder / f"freeze-{first}").touch)
+        made = await seed(client, stage.namespace, "late", "first")
+        await settled(client, stage.namespace)  # by the other replica
+        await client.delete(CONFIG_MAP, made)
+        await settled(client, stage.namespace)
+        stage.living[first].send_signal(signal.SIGCONT)
+        async with asyncio.timeout(20):
+            while not stage.writes.get(first):
+                await stage.snapshot(first)
+        await settled(client, stage.namespace)
+        assert (await state(client, stage.namespace)) == ({}, {})
+
+
 async def test_a_write_of_a_former_leader_is_refused_by_what_it_names(fragile: KubeServer) -> None:
     """The fence: even a leader that does not check its lease cannot undo what its follower wrote."""
     with fresh_namespace(fragile) as namespace:
@@ -125,7 +144,7 @@ async def test_rounds_of_faults_one_after_the_other() -> None:
 def test_a_judge_sees_a_former_leader_that_writes_after_its_follower() -> None:
     first, follower, late = ToyWrite(1.0, "a", 1), ToyWrite(2.0, "a", 2), ToyWrite(1.0, "a", 3)
 
-    deletion = ToyWrite(1.0, "a", 2.5)
+    deletion, creation = ToyWrite(1.0, "a", 2.5), ToyWrite(1.0, "a", 3, names_version=False)
 
-    stories = ([first, follower], [late, follower, first], [follower, deletion])
-    assert [handled_twice(writes) for writes in stories] == [[], ["a"], ["a"]]
+    stories = ([first, follower], [late, follower, first], [follower, deletion], [follower, creation])
+    assert [handled_twice(writes) for writes in stories] == [[], ["a"], ["a"], []]

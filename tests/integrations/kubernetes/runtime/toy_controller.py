@@ -40,6 +40,8 @@ class ToyWrite(NamedTuple):
     """When the leadership began, by the machine's monotonic clock: a later one has a greater number."""
     name: str
     version: float
+    names_version: bool = True
+    """Whether the write was conditional on what was read; a create cannot be."""
 
 
 def label(object: Object) -> str:
@@ -101,7 +103,8 @@ class ToyController:
     async def _write(self, name: str, echo: Object | None, wanted: Any) -> None:
         metadata = {"namespace": self.namespace, "name": f"{name}-echo", "labels": {"toy": "echo"}}
         if echo is None:
-            self._wrote(await self._client.create(CONFIG_MAP, {"metadata": metadata, "data": wanted}))
+            made = await self._client.create(CONFIG_MAP, {"metadata": metadata, "data": wanted})
+            self._wrote(made, names_version=False)
         elif wanted is None:
             self.informer.deleted(echo, await self._client.delete(CONFIG_MAP, echo))
             self.writes.append(ToyWrite(self._since, key_of(echo)[1], version_of(echo) + 0.5))
@@ -109,9 +112,9 @@ class ToyController:
             step = {"op": "replace", "path": "/data", "value": wanted}
             self._wrote(await self._client.patch(CONFIG_MAP, echo, guarded(echo, step)))
 
-    def _wrote(self, object: Object) -> None:
+    def _wrote(self, object: Object, *, names_version: bool = True) -> None:
         self.informer.wrote(object)
-        self.writes.append(ToyWrite(self._since, key_of(object)[1], version_of(object)))
+        self.writes.append(ToyWrite(self._since, key_of(object)[1], version_of(object), names_version))
 
     def _key(self, name: str) -> Key:
         return self.namespace, name

@@ -282,11 +282,15 @@ async def differing(stage: ToyStage, client: ApiClient, name: str) -> int:
 
 
 def handled_twice(writes: Iterable[ToyWrite]) -> list[str]:
-    """Return the objects that a former leader wrote after its follower had."""
+    """Return the objects that a former leader wrote after its follower had.
+
+    A create that comes late is passed over: nothing can refuse it if the follower has deleted the object meanwhile. The
+    follower then sees an object that it does not want, and deletes it again.
+    """
     newest: dict[str, float] = {}
     found = []
     for write in sorted(writes, key=lambda write: write.version):
-        if write.since < newest.setdefault(write.name, write.since):
+        if write.since < newest.setdefault(write.name, write.since) and write.names_version:
             found.append(write.name)
         newest[write.name] = max(newest[write.name], write.since)
     return found

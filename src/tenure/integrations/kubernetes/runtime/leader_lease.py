@@ -219,8 +219,18 @@ class LeaderLease:
         self._until = float("-inf")
         with contextlib.suppress(ApiError, ApiUnreachable, TimeoutError):
             async with asyncio.timeout(self._times.every_s):
-                lease = await self._read()
-                if lease is not None and (lease.get("spec") or {}).get("holderIdentity") == self._identity:
-                    metadata = {"resourceVersion": lease["metadata"]["resourceVersion"]}
-                    patch = {"metadata": metadata, "spec": {"holderIdentity": ""}}
-                    await self._client.patch(LEASE, lease, patch, content_type=MERGE_PATCH)
+                while not await self._release():
+                    LOG.debug("a renewal that was cancelled on its way has arrived")
+
+    async def _release(self) -> bool:
+        """Take this process's name out of the lease; whether it is out."""
+        lease = await self._read()
+        if lease is None or self._holder_of(lease) != self._identity:
+            return True
+        metadata = {"resourceVersion": lease["metadata"]["resourceVersion"]}
+        patch = {"metadata": metadata, "spec": {"holderIdentity": ""}}
+        try:
+            await self._client.patch(LEASE, lease, patch, content_type=MERGE_PATCH)
+        except WriteConflict:
+            return False
+        return True
