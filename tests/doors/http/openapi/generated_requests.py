@@ -93,7 +93,7 @@ bad = schemathesis.openapi.from_dict(json.loads(document()), config=configuratio
 )
 some, few = (
     settings(max_examples=examples(share), deadline=None, suppress_health_check=list(HealthCheck))
-    for share in ((0.1, 0.02) if THOROUGH else (0.05, 0.05))
+    for share in ((0.1, 0.02) if THOROUGH else (0.03, 0.03))
 )
 
 

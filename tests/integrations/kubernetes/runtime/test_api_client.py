@@ -1,13 +1,11 @@
 """Requests to an API server that misbehaves: what is turned away is sent again, what is unclear is said to be."""
 
 import asyncio
-import gc
-import warnings
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tenure.integrations.kubernetes.runtime.api_client import LEAVES_OPEN, TRIES, ApiClient
+from tenure.integrations.kubernetes.runtime.api_client import TRIES, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
     ApiUnreachable,
@@ -16,10 +14,8 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
     VersionExpired,
     WriteConflict,
 )
-from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
-from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.runtime.crooked_server import (
     Answer,
     CrookedServer,
@@ -167,24 +163,3 @@ async def test_a_server_that_is_not_there_is_unreachable() -> None:
     async with ApiClient(server.load) as client:
         with pytest.raises(ApiUnreachable):
             await client.get("/version")
-
-
-@pytest.mark.skipif(not LEAVES_OPEN, reason="this Python closes them itself")
-def test_requests_that_are_cancelled_leave_no_socket_open(kube: KubeServer) -> None:
-    """Wherever the cancellation meets them: before, during and after the handshake of TLS."""
-    load = from_kubeconfig(str(kube.kubeconfig()))
-
-    async def cancelled(delay_s: float) -> None:
-        async with ApiClient(load) as client:
-            task = asyncio.create_task(client.get("/version"))
-            await asyncio.sleep(delay_s)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        for number in range(16):
-            asyncio.run(cancelled(number / 3000))
-            gc.collect()
-
-    assert [str(each.message) for each in seen if each.category is ResourceWarning] == []

@@ -42,8 +42,10 @@ def site_kinds(*chosen: tuple[str, str], once: Sequence[tuple[str, str]] = EACH_
 
 
 def mode_and_database() -> list[Any]:
-    """Return all kinds as two parameters each, for tests that deploy by themselves."""
-    return [pytest.param(*kind, id="-".join(kind), marks=_scope(kind)) for kind in product(MODES, DATABASES)]
+    """Return all kinds as two parameters each, for tests that deploy by themselves, of which ``make test`` has one."""
+    return [
+        pytest.param(*kind, id="-".join(kind), marks=_scope(kind, LEDGER_ONCE)) for kind in product(MODES, DATABASES)
+    ]
 
 
 def _scope(kind: tuple[str, str], once: Sequence[tuple[str, str]] = EACH_ONCE) -> list[pytest.MarkDecorator]:
