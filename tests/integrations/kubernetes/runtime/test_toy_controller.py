@@ -116,7 +116,7 @@ async def test_a_write_of_a_former_leader_is_refused_by_what_it_names(fragile: K
             assert (await state(client, namespace))[1] == {"a": "newer"}
 
 
-OFTEN = {"kill-api-server", "kill-replica"}
+OFTEN = {"freeze-replica", "kill-api-server", "kill-replica"}
 """Other faults have these in them, or more than these, so they alone are left for the proof."""
 
 

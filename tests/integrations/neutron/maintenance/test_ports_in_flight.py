@@ -8,12 +8,12 @@ import pytest
 import tenure
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.neutron.maintenance.maintenance_site import Site, built, digits, kinds, long_ago
-from tests.integrations.neutron.stage.kinds import site_kinds
+from tests.integrations.neutron.stage.kinds import LEDGER_ONCE, site_kinds
 
 EARLY = "10.0.0.50"
 
 
-@pytest.fixture(scope="module", params=site_kinds())
+@pytest.fixture(scope="module", params=site_kinds(once=LEDGER_ONCE))
 def made(request: pytest.FixtureRequest) -> Iterator[tuple[Site, str]]:
     """Give a deployment that was brought in; every test leaves it as it should be."""
     with built(*request.param) as site:

@@ -7,10 +7,10 @@ import pytest
 
 from tenure.kernel.errors import Conflict
 from tests.integrations.neutron.maintenance.maintenance_site import DATABASES, Site, built, digits, kinds, places
-from tests.integrations.neutron.stage.kinds import site_kinds
+from tests.integrations.neutron.stage.kinds import LEDGER_ONCE, site_kinds
 from tests.scale import runs
 
-with_every_kind = pytest.mark.parametrize("kind", site_kinds())
+with_every_kind = pytest.mark.parametrize("kind", site_kinds(once=LEDGER_ONCE))
 ADDRESSES = runs(2_000, 10_000, proof=10_000)
 
 POOL = [("10.0.0.2", "10.0.0.100"), ("10.0.0.120", "10.0.0.254")]
@@ -25,7 +25,7 @@ def fill(site: Site) -> tuple[str, str]:
     return four, six
 
 
-@pytest.fixture(scope="module", params=site_kinds())
+@pytest.fixture(scope="module", params=site_kinds(once=LEDGER_ONCE))
 def made(request: pytest.FixtureRequest) -> Iterator[tuple[Site, str, str]]:
     """Give a deployment that was brought in; every test leaves it as it should be."""
     with built(*request.param) as site:
