@@ -1,6 +1,7 @@
 #!/bin/sh
 # install_packages.sh EXTRAS: install this project into .venv with these extras, editable, in the versions of constraints.txt.
-# uv takes a third of the time of pip, and compiles nothing: Python does so with what is imported, a part of it. pip does it where uv cannot be had, and where an index is set in pip's own settings only.
+# uv takes a third of pip's time. pip does it where uv cannot be had, and where an index is set in pip's own settings only.
+# Nothing is compiled ahead: Python compiles what is imported, which is a part of it.
 set -u
 project=".[$1]"
 export PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1

@@ -133,13 +133,16 @@ def hangs(seconds: float) -> Answer:
     return answer
 
 
-def watches(*events: tuple[str, Any] | bytes, then: str = "end") -> Answer:
-    """Stream events; ``then`` the watch ends, breaks off, or is silent."""
+def watches(*events: tuple[str, Any] | bytes | asyncio.Event, then: str = "end") -> Answer:
+    """Stream events, and wait where an ``asyncio.Event`` stands; ``then`` the watch ends, breaks off, or is silent."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
         for event in events:
+            if isinstance(event, asyncio.Event):
+                await event.wait()
+                continue
             line = event if isinstance(event, bytes) else json.dumps({"type": event[0], "object": event[1]}).encode()
             await response.write(line + b"\n")
         if then == "silent":

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import orjson
 import pytest
 from aiohttp import web
 
@@ -268,16 +267,7 @@ async def test_a_watch_that_is_behind_a_list_is_no_drift_until_it_passes_by(serv
     """The watch brings the end of ``b`` and not the change of ``a``."""
     first, second = asyncio.Event(), asyncio.Event()
 
-    async def watched(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await first.wait()
-        await response.write(orjson.dumps({"type": "DELETED", "object": made("b", 8)}) + b"\n")
-        await second.wait()
-        await response.write(orjson.dumps({"type": "ADDED", "object": made("c", 13)}) + b"\n")
-        await asyncio.sleep(60)
-        return response
-
+    watched = watches(first, ("DELETED", made("b", 8)), second, ("ADDED", made("c", 13)), then="silent")
     server.answers = [page(7, made("a", 5), made("b", 6)), watched, page(12, made("a", 9))]
     async with following(server) as followed:
         await followed.until(lambda: len(server.asked) == 2)
@@ -354,19 +344,12 @@ async def test_a_deletion_during_a_comparison_stays(server: CrookedServer) -> No
     """The list is from before the deletion and comes after it."""
     begun, deleted = asyncio.Event(), asyncio.Event()
 
-    async def watched(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await begun.wait()
-        await response.write(orjson.dumps({"type": "DELETED", "object": made("x", 105)}) + b"\n")
-        await asyncio.sleep(60)
-        return response
-
     async def listed(request: web.Request) -> web.StreamResponse:
         begun.set()
         await deleted.wait()
         return await page(100, made("x", 50))(request)
 
+    watched = watches(begun, ("DELETED", made("x", 105)), then="silent")
     server.answers = [page(60, made("x", 50)), watched, listed]
     async with following(server) as followed:
         await followed.until(lambda: len(server.asked) == 2)

@@ -20,7 +20,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object
 LOG = logging.getLogger(__name__)
 
 LARGEST_BODY = 8 * 1024 * 1024
-"""Twice the largest object with its old state, which is 1.5 MiB each."""
+"""An object and its old state have 1.5 MiB each at most in the store, and may be twice as long in JSON."""
 
 
 @dataclass(frozen=True)
