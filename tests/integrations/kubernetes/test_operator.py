@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -307,10 +308,23 @@ warnings.warn("old")
     assert loggers == ["asyncio", "aiohttp.server", "tenure.anything", "py.warnings"]
 
 
+def test_a_port_that_is_taken_is_named(kube: KubeServer) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        words = ["--kubeconfig", str(kube.kubeconfig(OPERATOR)), "--port", str(taken.getsockname()[1])]
+        ran = subprocess.run(command(*words), capture_output=True, encoding="utf-8", check=False, timeout=60)
+
+    assert ran.returncode == 2
+    assert f"--port: 127.0.0.1:{words[-1]} cannot be listened on" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--kubeconfig", "/nowhere/kubeconfig"), "--kubeconfig"),
+        (("--kubeconfig", "/nowhere/kubeconfig"), "--kubeconfig: kubeconfig: there is no file /nowhere/kubeconfig"),
+        (("--namespaces", "a,B c", "--check"), "--namespaces: 'B c' is no namespace"),
+        (("--own-namespace", "-x", "--check"), "--own-namespace: '-x' is no namespace"),
         (("--controllers", "metal9"), "there is no 'metal9'"),
         (("--port", "70000"), "70000"),
     ],

@@ -68,6 +68,10 @@ class Running:
     """Done as soon as a part has ended, which none does by itself; says which, and why."""
 
 
+class PortTaken(Exception):
+    """Health, readiness and metrics cannot be served where the settings say."""
+
+
 class PartEnded(Exception):
     """A part of the operator has ended, so the others must not go on as if it were there."""
 
@@ -82,9 +86,12 @@ async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
         lease = LeaderLease(lease_client, settings.own_namespace, settings.lease, settings.identity)
         context = OperatorContext(settings, client, lease, EventRecorder(client, "tenure-operator", meter), meter)
         controllers = [CONTROLLERS[name](context) for name in settings.controllers]
-        probes, port = await serve_probes(
-            settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context, controllers)
-        )
+        try:
+            probes, port = await serve_probes(
+                settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context, controllers)
+            )
+        except OSError as error:
+            raise PortTaken(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}") from error
         try:
             async with _at_work(context, controllers) as part_ended:
                 yield Running(context, controllers, port, part_ended)

@@ -52,6 +52,8 @@ def from_kubeconfig(path: str | None = None, context: str | None = None, within_
     async def load() -> ClusterAccess:
         configuration = Configuration()
         place = path or os.environ.get("KUBECONFIG")
+        if place and not _is_there(place):
+            raise CredentialsMissing(f"kubeconfig: there is no file {place}")
         try:
             async with asyncio.timeout(within_s):
                 await load_kube_config(place, context, configuration, persist_config=False)
@@ -83,6 +85,11 @@ def find_credentials(kubeconfig: str | None = None, context: str | None = None) 
     if kubeconfig or context or SERVICE_HOST_ENV_NAME not in os.environ:
         return from_kubeconfig(kubeconfig, context)
     return from_service_account()
+
+
+def _is_there(place: str) -> bool:
+    """Say whether one of the files is there: the library takes a missing one for empty, and says what that lacks."""
+    return any(Path(each).expanduser().exists() for each in place.split(os.pathsep))
 
 
 def own_namespace() -> str:

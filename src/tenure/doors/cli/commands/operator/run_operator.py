@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import logging
+import re
 import signal
 import sys
 import time
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 
     RunUntil = Callable[[OperatorSettings, asyncio.Event, Callable[[Running], None]], Awaitable[None]]
+
+NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 # The extra `kubernetes` installs these; any other module that is not found is an error of ours.
 PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography")
@@ -76,9 +79,9 @@ def operator(
     if unknown := [name for name in chosen if name not in shell.CONTROLLERS]:
         there = ", ".join(sorted(shell.CONTROLLERS)) or "none yet"
         raise Invalid(f"--controllers: there is no {unknown[0]!r}; there are: {there}")
-    settings = OperatorSettings(
-        kubeconfig, context, _names(namespaces), chosen, own_namespace or pods(), host=host, port=port
-    )
+    wanted = _namespaces("--namespaces", _names(namespaces))
+    (own,) = _namespaces("--own-namespace", (own_namespace or pods(),))
+    settings = OperatorSettings(kubeconfig, context, wanted, chosen, own, host=host, port=port)
     try:
         if check:
             _print_settings(session, settings, asyncio.run(find_credentials(kubeconfig, context)()).server)
@@ -87,6 +90,8 @@ def operator(
         asyncio.run(_run(session, settings, shell.run_until))
     except CredentialsMissing as error:
         raise Invalid(f"--kubeconfig: {error}") from None
+    except shell.PortTaken as error:
+        raise Invalid(f"--port: {error}; --port 0 takes a free one") from None
     except shell.PartEnded as error:
         raise click.ClickException(str(error)) from None
 
@@ -112,6 +117,14 @@ def _shown(value: object) -> str:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def _namespaces(option: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names that namespaces may have; another name raises ``Invalid``: it would never find anything."""
+    for name in names:
+        if not NAMESPACE.fullmatch(name):
+            raise Invalid(f"{option}: {name!r} is no namespace: small letters, digits and '-', at most 63")
+    return names
 
 
 def _announce(session: Session, running: "Running") -> None:
