@@ -1,0 +1,178 @@
+"""What is free in a pool, as this process knows it: the pool as a line of numbers, and the holders of each address.
+
+A holder is an IPAddress object, a reservation in the pool, a claim that names the address as its own, or a name that
+another pool's object has. An address is free when no holder is left, so every source can only make addresses less
+available (KP13). The pick is the kernel's.
+"""
+
+import random
+import time
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+
+from tenure.integrations.kubernetes.metal3.pool_spec import Fault, PoolReading, PoolSpec
+from tenure.kernel.addressing.addresses import Family, family_of
+from tenure.kernel.picking.free_set import FreePart, FreeSet
+from tenure.kernel.picking.policies import POLICIES, Chance
+from tenure.kernel.plan.plan_model import Policy
+from tenure.kernel.plan.pool_line import Line
+
+Holder = tuple[str, str]
+"""What holds an address: the sort of holder, and which."""
+
+OBJECT, RESERVED, CLAIM, NAME = "object", "reserved", "claim", "name"
+"""Sorts of holders: an address object by kind and name; a reservation and a claim by the claim's uid; a taken name."""
+
+RESTS_S = 600.0
+"""For so long, *random* picks a released address only when nothing else is free (KS6)."""
+
+
+class PoolBook:
+    """The free addresses and the holders of one pool.
+
+    Cost: O(log n) a pick, a hold and a drop, whatever the pool; O(n log n) to lay the line again after the pool's
+    ``spec`` has changed.
+    """
+
+    def __init__(self, chance: Chance | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.spec = PoolSpec()
+        self.faults: list[Fault] = []
+        self._chance = chance or random.SystemRandom()
+        self._clock = clock
+        self._line = Line((), Policy.LOWEST)
+        self._free = FreeSet(0)
+        self._rank_starts: list[int] = []
+        self._at: dict[int, set[Holder]] = {}
+        self._where: dict[Holder, int] = {}
+        self._resting: OrderedDict[int, float] = OrderedDict()
+        """Released addresses of a *random* pool, oldest first, with when they were released."""
+        self._free_of = dict.fromkeys(Family, 0)
+
+    def lay(self, reading: PoolReading) -> None:
+        """Lay the line anew for another ``spec``; holders stay where they are."""
+        self.spec, self.faults = reading
+        runs = [[(each.first, 1, each.size) for each in of_entry] for of_entry in self.spec.runs()]
+        self._line = Line(runs[0] if runs else (), self.spec.policy, later=runs[1:])
+        self._rank_starts = [part.start for part in self._line.ranks]
+        self._free = FreeSet(self._line.size, self._line.taken((held, held) for held in sorted(self._at)))
+        self._free_of = dict.fromkeys(Family, 0)
+        for piece in self._line.pieces:
+            self._free_of[family_of(piece.first)] += piece.count
+        for position in self._at:
+            self._free_of[family_of(position)] -= self.is_on_line(position)
+        # A policy cannot change, so only addresses that left the line must not rest any more.
+        for position in list(self._resting):
+            if (number := self._line.number(position)) is None:
+                del self._resting[position]
+            else:
+                self._free.take(number, number)
+
+    def hold(self, holder: Holder, position: int | None) -> None:
+        """Note where a holder is; nothing: nowhere any more."""
+        before = self._where.get(holder)
+        if before == position:
+            return
+        if before is not None:
+            self._leave(holder, before)
+        if position is not None:
+            self._where[holder] = position
+            holders = self._at.setdefault(position, set())
+            if not holders:
+                self._take(position)
+            holders.add(holder)
+
+    def drop(self, holder: Holder) -> None:
+        """Note that a holder holds nothing any more."""
+        self.hold(holder, None)
+
+    def position_of(self, holder: Holder) -> int | None:
+        """Return where a holder is."""
+        return self._where.get(holder)
+
+    def holders_of_sort(self, sort: str) -> list[Holder]:
+        """Return all holders of a sort. O(n)."""
+        return [holder for holder in self._where if holder[0] == sort]
+
+    def others_at(self, position: int, uid: str, addresses: Iterable[Holder] = ()) -> list[Holder]:
+        """Return the holders of an address besides a claim, its reservation and its own address objects."""
+        own = {(RESERVED, uid), (CLAIM, uid), *addresses}
+        return sorted(holder for holder in self._at.get(position, ()) if holder not in own)
+
+    def is_held(self, position: int) -> bool:
+        """Return whether an address has any holder."""
+        return position in self._at
+
+    def is_on_line(self, position: int) -> bool:
+        """Return whether an address is one that may be picked: in the pool, and not kept back."""
+        return self._line.number(position) is not None
+
+    def pick(self) -> int | None:
+        """Return a free address by the pool's policy, or nothing; the caller holds it at once. O(log n).
+
+        Entries are used in their order: the first free number of the line says which entry has room (C5).
+        """
+        self._wake(self._clock() - RESTS_S)
+        first = self._free.at_or_after(0)
+        if first is None:
+            return next(iter(self._resting), None)
+        part = self._line.ranks[bisect_right(self._rank_starts, first) - 1]
+        free = FreePart(self._free, part.start, part.size)
+        number = POLICIES[self.spec.policy].pick(free, "", "", 0, self._chance)
+        assert number is not None, "the first free number lies in this part"
+        return self._line.unit(part.start + number)[0]
+
+    @property
+    def free(self) -> int:
+        """Return how many addresses can be picked."""
+        return self._free.free + len(self._resting)
+
+    def free_of(self, family: Family) -> int:
+        """Return how many addresses of a family can be picked."""
+        return self._free_of[family]
+
+    @property
+    def held(self) -> int:
+        """Return how many addresses have a holder."""
+        return len(self._at)
+
+    @property
+    def kept_back(self) -> int:
+        """Return how many addresses of the pool are never picked: gateways, pre-allocations, drained ones."""
+        return self.spec.size - self._line.size
+
+    def _take(self, position: int) -> None:
+        """Take an address off the free ones."""
+        number = self._line.number(position)
+        if number is None:
+            return
+        self._free_of[family_of(position)] -= 1
+        if self._resting.pop(position, None) is None:
+            self._free.take(number, number)
+
+    def _leave(self, holder: Holder, position: int) -> None:
+        del self._where[holder]
+        holders = self._at[position]
+        holders.discard(holder)
+        if holders:
+            return
+        del self._at[position]
+        number = self._line.number(position)
+        if number is None:
+            return
+        self._free_of[family_of(position)] += 1
+        if self.spec.policy is Policy.RANDOM and holder[0] == OBJECT:
+            self._resting[position] = self._clock()
+        else:
+            self._free.give_back(number, number)
+
+    def _wake(self, before: float) -> None:
+        """Return addresses that were released before a time to the free ones."""
+        while self._resting:
+            position, since = next(iter(self._resting.items()))
+            if since > before:
+                return
+            del self._resting[position]
+            number = self._line.number(position)
+            assert number is not None, "what rests is on the line"
+            self._free.give_back(number, number)

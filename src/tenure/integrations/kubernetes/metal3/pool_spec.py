@@ -1,0 +1,333 @@
+"""What an IPPool's ``spec`` says: entries with their ranges, fixed addresses, and what is kept back.
+
+Webhooks and the controller read pools here, so both mean the same by a range. An entry's ``bounds`` are where an
+address may be held; ``range`` is what is handed out of them without being asked for.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.kernel.addressing.addresses import (
+    V6_BASE,
+    Family,
+    family_of,
+    family_span,
+    format_address,
+    is_v6,
+    parse_address,
+)
+from tenure.kernel.addressing.ranges import AddressRange, parse_range
+from tenure.kernel.errors import Invalid
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.plan.plan_model import Policy
+
+STRATEGIES = {"sequential": Policy.LOWEST, "random": Policy.RANDOM}
+
+ALL_POSITIONS = (V6_BASE << 1) + 1
+"""More than the highest position of any family."""
+
+MAPPED = AddressRange(parse_address("::ffff:0:0"), parse_address("::ffff:ffff:ffff"))
+
+
+class Fault(NamedTuple):
+    """Something in an object that cannot be honoured."""
+
+    field: str
+    value: object
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOptions:
+    """What an address carries besides itself; copied when it is handed out, and not refreshed (KS4)."""
+
+    prefix: int = 0
+    """0: not known."""
+    gateway: str = ""
+    dns_servers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PoolEntry:
+    """One item of ``spec.pools``."""
+
+    number: int
+    bounds: AddressRange | None
+    """Where an address of this entry may lie; nothing, if the entry has no address at all."""
+    range: AddressRange | None
+    """What is handed out: the bounds without an IPv4 subnet's last address, where only the subnet is given (KD9)."""
+    options: AddressOptions
+
+
+@dataclass(frozen=True)
+class PoolSpec:
+    """A pool as it is served."""
+
+    name_prefix: str = ""
+    policy: Policy = Policy.LOWEST
+    cluster_name: str = ""
+    entries: tuple[PoolEntry, ...] = ()
+    pre_allocations: Mapping[str, int] = field(default_factory=dict)
+    """Positions by the name of the claim that they wait for."""
+    gateways: frozenset[int] = frozenset()
+    """Every gateway of the pool and its entries: none of them is handed out, in any entry (A20, KD9)."""
+    options: AddressOptions = AddressOptions()
+    """Of an address that lies in no entry."""
+    allows_outside: bool | None = None
+    """Whether pre-allocations may lie outside the entries (A10); nothing: as the operator's flag says."""
+    external: bool = False
+    """Somebody else makes the addresses; none is picked (KS2)."""
+    gives_reserved: bool = False
+    """Gateways and last addresses of subnets are handed out like others."""
+    drained: tuple[AddressRange, ...] = ()
+    """Nothing is picked from there any more; what is held stays."""
+    outlives_cluster: bool = False
+
+    @cached_property
+    def _bounds(self) -> "EntryMap":
+        return EntryMap(self.entries)
+
+    @property
+    def size(self) -> int:
+        """Return how many addresses the entries have, held and kept back ones included."""
+        return sum(self._bounds.sizes.values())
+
+    def size_of(self, family: Family) -> int:
+        """Return how many addresses of a family the entries have."""
+        return self._bounds.sizes[family]
+
+    def entry_at(self, position: int) -> PoolEntry | None:
+        """Return the first entry that an address lies in. O(log n) of the entries."""
+        return self._bounds.entry_at(position)
+
+    def options_at(self, position: int) -> AddressOptions:
+        """Return what an address is handed out with. O(log n) of the entries."""
+        entry = self.entry_at(position)
+        return entry.options if entry else self.options
+
+    def runs(self) -> Iterator[list[AddressRange]]:
+        """Yield what is handed out of each entry, in their order; an address of two entries belongs to the first."""
+        kept = FreeSet(ALL_POSITIONS)
+        for position in self.pre_allocations.values():
+            kept.take(position, position)
+        for position in () if self.gives_reserved else self.gateways:
+            kept.take(position, position)
+        for drained in self.drained:
+            kept.take(drained.first, drained.last)
+        for entry in self.entries:
+            given = entry.bounds if self.gives_reserved else entry.range
+            yield [] if given is None else [AddressRange(*each) for each in kept.take(given.first, given.last)]
+
+
+class EntryMap:
+    """Finds the entry of an address: the bounds of all entries, cut so that no two overlap."""
+
+    def __init__(self, entries: tuple[PoolEntry, ...]) -> None:
+        unused = FreeSet(ALL_POSITIONS)
+        pieces = [
+            (first, last, entry)
+            for entry in entries
+            if entry.bounds is not None
+            for first, last in unused.take(entry.bounds.first, entry.bounds.last)
+        ]
+        pieces.sort(key=lambda piece: piece[0])
+        self._firsts = [first for first, _, _ in pieces]
+        self._pieces = pieces
+        self.sizes = dict.fromkeys(Family, 0)
+        """How many addresses of each family the entries have."""
+        for first, last, _ in pieces:
+            self.sizes[family_of(first)] += last - first + 1
+
+    def entry_at(self, position: int) -> PoolEntry | None:
+        """Return the first entry that an address lies in."""
+        index = bisect_right(self._firsts, position) - 1
+        if index < 0 or position > self._pieces[index][1]:
+            return None
+        return self._pieces[index][2]
+
+
+class PoolReading(NamedTuple):
+    """A pool that was read, and what could not be read of it."""
+
+    spec: PoolSpec
+    faults: list[Fault]
+
+
+def read_pool_spec(written: Any) -> PoolReading:
+    """Read a ``spec``. With faults, the pool that is returned lacks what they name and must not be picked from."""
+    spec = written if isinstance(written, dict) else {}
+    faults: list[Fault] = []
+    tenure = _map(spec, "tenure", faults, "spec")
+    options = _options(spec, "spec", AddressOptions(), faults)
+    listed = spec.get("pools") or []
+    entries = tuple(
+        _entry(number, each if isinstance(each, dict) else {}, options, faults) for number, each in enumerate(listed)
+    )
+    gateways = {options.gateway, *(entry.options.gateway for entry in entries)} - {""}
+    read = PoolSpec(
+        name_prefix=str(spec.get("namePrefix") or ""),
+        policy=_policy(spec.get("allocationStrategy"), faults),
+        cluster_name=str(spec.get("clusterName") or ""),
+        entries=entries,
+        pre_allocations=_pre_allocations(_map(spec, "preAllocations", faults, "spec"), faults),
+        gateways=frozenset(parse_address(gateway) for gateway in gateways),
+        options=options,
+        allows_outside={"allow": True, "strict": False}.get(str(tenure.get("outsidePreAllocations"))),
+        external=tenure.get("external") is True,
+        gives_reserved=tenure.get("reservedAddresses") == "give",
+        drained=tuple(_drained(tenure.get("drain") or [], faults)),
+        outlives_cluster=tenure.get("outlivesCluster") is True,
+    )
+    return PoolReading(read, faults)
+
+
+def read_address(value: object, path: str, faults: list[Fault]) -> int | None:
+    """Read an address; what is none is noted."""
+    try:
+        if isinstance(value, str):
+            position = parse_address(value)
+            if position in MAPPED:
+                reason = f"is an IPv4 address in IPv6 spelling; write {format_address(position - MAPPED.first + _V4)}"
+                faults.append(Fault(path, value, reason))
+                return None
+            return position
+    except Invalid:
+        pass
+    faults.append(Fault(path, value, "is not a valid IP address"))
+    return None
+
+
+_V4 = parse_address("0.0.0.0")  # noqa: S104 - a number to count from, nothing listens on it
+
+
+def _policy(value: object, faults: list[Fault]) -> Policy:
+    if value in (None, ""):
+        return Policy.LOWEST
+    if (policy := STRATEGIES.get(str(value))) is None:
+        faults.append(Fault("spec.allocationStrategy", value, f"must be one of {', '.join(STRATEGIES)}"))
+        return Policy.LOWEST
+    return policy
+
+
+def _map(spec: Object, name: str, faults: list[Fault], path: str) -> Object:
+    value = spec.get(name) or {}
+    if isinstance(value, dict):
+        return value
+    faults.append(Fault(f"{path}.{name}", value, "must be a map"))
+    return {}
+
+
+def _options(
+    written: Object, path: str, usual: AddressOptions, faults: list[Fault], subnet_length: int = 0
+) -> AddressOptions:
+    gateway = written.get("gateway")
+    position = read_address(gateway, f"{path}.gateway", faults) if gateway else None
+    servers = []
+    for number, server in enumerate(written.get("dnsServers") or ()):
+        found = read_address(server, f"{path}.dnsServers[{number}]", faults)
+        servers += [format_address(found)] if found is not None else []
+    prefix = written.get("prefix") or usual.prefix or subnet_length
+    if not isinstance(prefix, int) or not 0 <= prefix <= 128:
+        faults.append(Fault(f"{path}.prefix", prefix, "must be a number from 0 to 128"))
+        prefix = 0
+    return AddressOptions(
+        prefix,
+        format_address(position) if position is not None else usual.gateway,
+        tuple(servers) or usual.dns_servers,
+    )
+
+
+def _entry(number: int, written: Object, usual: AddressOptions, faults: list[Fault]) -> PoolEntry:
+    path = f"spec.pools[{number}]"
+    before = len(faults)
+    start = read_address(written["start"], f"{path}.start", faults) if written.get("start") else None
+    end = read_address(written["end"], f"{path}.end", faults) if written.get("end") else None
+    subnet = _subnet(written["subnet"], f"{path}.subnet", faults) if written.get("subnet") else None
+    options = _options(written, path, usual, faults, subnet.length if subnet else 0)
+    if len(faults) > before:
+        return PoolEntry(number, None, None, options)
+    reason = _fault_of(start, end, subnet)
+    if reason:
+        faults.append(Fault(path, written, reason))
+        return PoolEntry(number, None, None, options)
+    bounds = _bounds(start, end, subnet)
+    given = bounds
+    # A network of two addresses has no address to speak to all of its hosts.
+    if bounds and subnet and start is None and end is None and not is_v6(bounds.last) and subnet.length < 31:
+        given = AddressRange(bounds.first, bounds.last - 1) if bounds.size > 1 else None
+    return PoolEntry(number, bounds, given, options)
+
+
+class _Subnet(NamedTuple):
+    written: int
+    """The address as it was written: without a start, the pool begins behind it."""
+    block: AddressRange
+    length: int
+
+
+def _subnet(value: object, path: str, faults: list[Fault]) -> _Subnet | None:
+    address, _, length = str(value).partition("/")
+    try:
+        written = parse_address(address)
+        size = 128 if is_v6(written) else 32
+        if not (length.isascii() and length.isdigit() and int(length) <= size):
+            raise Invalid(f"{value} has no length", field=path)
+    except Invalid:
+        faults.append(Fault(path, value, "is not a valid subnet"))
+        return None
+    low = family_span(written)[0]
+    host_bits = size - int(length)
+    first = low + ((written - low) >> host_bits << host_bits)
+    return _Subnet(written, AddressRange(first, first + (1 << host_bits) - 1), int(length))
+
+
+def _fault_of(start: int | None, end: int | None, subnet: _Subnet | None) -> str:
+    """Return why an entry has no first address, or no order; nothing if it has."""
+    if start is None and end is None and subnet is None:
+        return "pool entry must specify at least one of start, end, or subnet"
+    if start is None and subnet is None:
+        return "either start or subnet is required to find the first address"
+    families = {is_v6(position) for position in (start, end, subnet and subnet.written) if position is not None}
+    if len(families) > 1:
+        return "start, end and subnet must be of one address family"
+    if start is not None and end is not None and end < start:
+        return f"end IP {format_address(end)} is before start IP {format_address(start)}"
+    return ""
+
+
+def _bounds(start: int | None, end: int | None, subnet: _Subnet | None) -> AddressRange | None:
+    """Return the addresses of an entry that has a first one; nothing, if none of them lies in the subnet (KS5)."""
+    if start is not None:
+        first = start
+    else:
+        assert subnet is not None
+        first = subnet.written + 1
+    highest = subnet.block.last if subnet else family_span(first)[1]
+    last = highest if end is None else end
+    if subnet is not None:
+        first, last = max(first, subnet.block.first), min(last, subnet.block.last)
+    return AddressRange(first, last) if first <= last else None
+
+
+def _pre_allocations(written: Object, faults: list[Fault]) -> dict[str, int]:
+    found = {}
+    for name, value in written.items():
+        position = read_address(value, f"spec.preAllocations.{name}", faults)
+        if position is not None:
+            found[str(name)] = position
+    return found
+
+
+def _drained(written: list[object], faults: list[Fault]) -> Iterator[AddressRange]:
+    for number, value in enumerate(written):
+        try:
+            yield parse_range(str(value))
+        except Invalid as error:
+            faults.append(Fault(f"spec.tenure.drain[{number}]", value, str(error).removeprefix("range: ")))
