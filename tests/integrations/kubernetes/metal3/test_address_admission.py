@@ -30,7 +30,9 @@ async def test_an_address_names_pool_claim_and_address() -> None:
 @pytest.mark.parametrize("text", ["banana", "10.0.0.5/24", "::ffff:10.0.0.5"])
 async def test_an_address_is_an_address(text: str) -> None:
     """B4."""
-    assert (await errors(changed(ADDRESS, address=text))).startswith(f'{INVALID}spec.address: Invalid value: "{text}": is')
+    assert (await errors(changed(ADDRESS, address=text))).startswith(
+        f'{INVALID}spec.address: Invalid value: "{text}": is'
+    )
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,9 @@ POOL = a_pool(
     preAllocations={"a": "10.0.0.5"},
     tenure={"drain": ["10.0.0.9"], "outsidePreAllocations": "allow", "external": False, "ledger": {"network": "n"}},
 )
-CLAIM = a_claim(annotations={OWN_ADDRESS: "10.0.0.5", "ipAddress": "10.0.0.5"}, tenure={"address": "10.0.0.5"}, owner={})
+CLAIM = a_claim(
+    annotations={OWN_ADDRESS: "10.0.0.5", "ipAddress": "10.0.0.5"}, tenure={"address": "10.0.0.5"}, owner={}
+)
 ADDRESS = {
     **an_address("a", "10.0.0.5", "c", Address="10.0.0.5"),
     "status": {"ready": True},

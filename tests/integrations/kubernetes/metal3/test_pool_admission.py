@@ -217,7 +217,9 @@ async def test_a_refusal_names_ten_addresses_in_use_and_counts_the_others() -> N
     found = await errors(a_pool(TEN), a_pool(TEN, {"subnet": "10.0.1.0/24"}), View(addresses))
 
     assert found.count(IN_USE) == 10
-    assert found.endswith("spec.pools: Invalid value: 189: addresses more are in use but out of bounds of the pools given]")
+    assert found.endswith(
+        "spec.pools: Invalid value: 189: addresses more are in use but out of bounds of the pools given]"
+    )
 
 
 async def test_an_address_that_was_in_no_range_before_does_not_hold_up_a_change() -> None:

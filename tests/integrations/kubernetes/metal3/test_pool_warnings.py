@@ -22,7 +22,10 @@ INSIDE = a_range("10.0.0.10", "10.0.0.19", **SUBNET)
         (a_pool(INSIDE, prefix=16), "spec.pools[0]: prefix 16 is not the length of subnet 10.0.0.0/24"),
         (a_pool({**INSIDE, "gateway": "10.1.0.1"}), "spec.pools[0]: gateway 10.1.0.1 lies outside subnet 10.0.0.0/24"),
         (a_pool(INSIDE, gateway="10.1.0.1"), "spec.pools[0]: gateway 10.1.0.1 lies outside subnet 10.0.0.0/24"),
-        (a_pool(INSIDE, gateway="10.0.0.12"), "spec.pools[0]: 10.0.0.12 is a gateway and is kept back; no claim gets it"),
+        (
+            a_pool(INSIDE, gateway="10.0.0.12"),
+            "spec.pools[0]: 10.0.0.12 is a gateway and is kept back; no claim gets it",
+        ),
         (
             a_pool(INSIDE, {"subnet": "fd00::/64"}, a_range("10.0.0.15", "10.0.0.16")),
             "spec.pools[2]: overlaps spec.pools[0]; an address of both belongs to spec.pools[0]",

@@ -42,7 +42,9 @@ async def test_the_seeds_pool_is_stored_without_its_allocations() -> None:
 
     assert pool["status"] == {"lastUpdated": "2020-04-02T06:36:09Z"}
     assert pool["spec"] == {**SEED["IPPool"]["spec"], "allocationStrategy": "sequential"}
-    assert decision.warnings == ["status.allocations: is dropped, it is an early spelling; today's name is status.indexes"]
+    assert decision.warnings == [
+        "status.allocations: is dropped, it is an early spelling; today's name is status.indexes"
+    ]
 
 
 async def test_the_seeds_address_is_stored_in_todays_names() -> None:
