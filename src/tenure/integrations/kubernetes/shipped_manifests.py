@@ -1,7 +1,7 @@
 """The manifests that are shipped: what a cluster needs before the operator runs there, as documents to apply."""
 
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
+from importlib.resources import files as files_of
 from typing import Any
 
 import yaml
@@ -10,8 +10,6 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object
 
 OWN_NAMESPACE = "tenure-system"
 """The namespace that the manifests name, and that is replaced where the operator lives in another one."""
-ROLE_NAMESPACE = "default"
-"""The namespace that the role of one namespace is written for."""
 CLUSTER_WIDE = "tenure-operator"
 """The role and the binding that a role in each namespace takes the place of."""
 
@@ -29,10 +27,10 @@ USUAL = tuple(name for name in PARTS if name != "flow-schema")
 """What is applied where nothing is chosen."""
 
 
-def read_manifest(name: str) -> list[Object]:
-    """Return the documents of a file."""
-    text = files("tenure.integrations.kubernetes").joinpath("manifests", *name.split("/")).read_text("utf-8")
-    return list(yaml.safe_load_all(text))
+def read_manifest(name: str, own_namespace: str = OWN_NAMESPACE) -> list[Object]:
+    """Return the documents of a file, for an operator in its own namespace."""
+    text = files_of("tenure.integrations.kubernetes").joinpath("manifests", *name.split("/")).read_text("utf-8")
+    return [_renamed(document, OWN_NAMESPACE, own_namespace) for document in yaml.safe_load_all(text)]
 
 
 def documents_of(
@@ -45,48 +43,65 @@ def documents_of(
 ) -> list[Object]:
     """Return the documents of the parts, in the order in which a server must get them.
 
-    ``namespaces``: the operator gets its rights in these namespaces only. ``webhook_url``: webhooks are asked there and
-    not by the Service.
+    ``namespaces``: the operator gets its rights in these namespaces only, and is asked only about objects there.
+    ``webhook_url``: webhooks are asked there and not by the Service.
     """
-    chosen = set(parts)
-    found = [each for name, file in _files(chosen) for each in _documents_in(name, file, tuple(namespaces))]
+    chosen, served = set(parts), list(namespaces)
+    files = (file for name, listed in PARTS.items() if name in chosen for file in listed)
+    found = [document for file in files for document in _documents_in(file, own_namespace, served)]
     for document in found:
-        if webhook_url is not None:
-            _ask_at(document, webhook_url)
-        if image is not None:
-            _run_image(document, image)
-    return [_renamed(document, OWN_NAMESPACE, own_namespace) for document in found]
+        for webhook in document.get("webhooks") or ():
+            _direct(webhook, served, webhook_url)
+        if image is not None and document["kind"] == "Deployment":
+            document["spec"]["template"]["spec"]["containers"][0]["image"] = image
+    return found
 
 
-def _files(chosen: set[str]) -> Iterator[tuple[str, str]]:
-    return ((name, file) for name, listed in PARTS.items() if name in chosen for file in listed)
+class _Dumper(yaml.SafeDumper):
+    """Writes text in quotes wherever another reader of YAML could take it for a number, such as the name ``1e3``."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
-def _documents_in(part: str, file: str, namespaces: tuple[str, ...]) -> Iterator[Object]:
-    for document in read_manifest(file):
-        # What is bound to the whole cluster would add to what the roles of single namespaces allow.
-        if not (part == "rbac" and namespaces and document["metadata"]["name"] == CLUSTER_WIDE and _is_role(document)):
+def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if text[:1] in "+-.0123456789" else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _quoted)
+
+
+def written(documents: list[Object]) -> str:
+    """Return documents as a stream of YAML."""
+    head = "# Printed by `tenure manifests`. Deleting a CustomResourceDefinition deletes every object of its kind.\n"
+    return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120, explicit_start=True)
+
+
+def _documents_in(file: str, own_namespace: str, namespaces: list[str]) -> Iterator[Object]:
+    """Yield the documents of a file; roles of single namespaces take the place of the role of the whole cluster."""
+    if file != "rbac.yaml" or not namespaces:
+        yield from read_manifest(file, own_namespace)
+        return
+    yield from (each for each in read_manifest(file, own_namespace) if not _is_cluster_wide(each))
+    for namespace in namespaces:
+        for document in read_manifest("role_only.yaml", own_namespace):
+            document["metadata"]["namespace"] = namespace
             yield document
-    if part == "rbac":
-        for namespace in namespaces:
-            for document in read_manifest("role_only.yaml"):
-                yield {**document, "metadata": {**document["metadata"], "namespace": namespace}}
 
 
-def _is_role(document: Object) -> bool:
-    return document["kind"] in ("ClusterRole", "ClusterRoleBinding")
+def _is_cluster_wide(document: Object) -> bool:
+    return document["kind"] in ("ClusterRole", "ClusterRoleBinding") and document["metadata"]["name"] == CLUSTER_WIDE
 
 
-def _ask_at(document: Object, url: str) -> None:
-    for webhook in document.get("webhooks") or ():
+def _direct(webhook: Object, namespaces: list[str], url: str | None) -> None:
+    """Change where a webhook is asked, and about objects of which namespaces."""
+    if url is not None:
         path = webhook["clientConfig"].pop("service")["path"]
         webhook["clientConfig"]["url"] = url.rstrip("/") + path
-
-
-def _run_image(document: Object, image: str) -> None:
-    if document["kind"] == "Deployment":
-        for container in document["spec"]["template"]["spec"]["containers"]:
-            container["image"] = image
+    if namespaces:
+        named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces}
+        webhook["namespaceSelector"] = {"matchExpressions": [named]}
 
 
 def _renamed(value: Any, old: str, new: str) -> Any:
