@@ -1,11 +1,10 @@
-"""A cluster as the operator finds it: its roles are installed, and tests have kinds of their own."""
+"""A cluster as the operator finds it: its kinds and roles are installed, and tests have kinds of their own."""
 
+import time
 import urllib.error
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import KubeServer
 
 PLACES = {
@@ -19,17 +18,55 @@ PLACES = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "ValidatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
     "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+    "Service": "/api/v1/namespaces/{namespace}/services",
+    "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies",
+    "IPPool": "/apis/ipam.metal3.io/v1alpha1/namespaces/{namespace}/ippools",
+    "IPClaim": "/apis/ipam.metal3.io/v1alpha1/namespaces/{namespace}/ipclaims",
+    "IPAddress": "/apis/ipam.metal3.io/v1alpha1/namespaces/{namespace}/ipaddresses",
 }
 OPERATOR_ACCOUNT = {"kind": "ServiceAccount", "name": "tenure-operator", "namespace": "tenure-system"}
-OWN_NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenure-system"}}
+ESTABLISHED_S = 60
 
 
 def install(server: KubeServer) -> None:
-    """Apply the manifests that are shipped, and let the operator use the kinds of the tests."""
-    text = files("tenure.integrations.kubernetes").joinpath("manifests/rbac.yaml").read_text("utf-8")
+    """Apply the kinds and roles that are shipped, and let the operator use the kinds of the tests.
+
+    Webhooks are not installed: where no operator runs, the server would refuse every pool and claim of other tests.
+    """
+    shipped = documents_of(["namespace", "crds", "rbac", "user-roles"])
     toys = role("tenure-tests", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}])
-    for document in [OWN_NAMESPACE, *yaml.safe_load_all(text), *toys]:
+    for document in [*shipped, *toys]:
         create(server, document)
+    for document in shipped:
+        if document["kind"] == "CustomResourceDefinition":
+            await_kind(server, document)
+
+
+def await_kind(server: KubeServer, definition: dict[str, Any]) -> None:
+    """Wait until the server serves the objects of a definition, which is some time after it has accepted it."""
+    group, version = definition["spec"]["group"], definition["spec"]["versions"][0]["name"]
+    objects = f"/apis/{group}/{version}/{definition['spec']['names']['plural']}?limit=1"
+    own = f"{PLACES['CustomResourceDefinition']}/{definition['metadata']['name']}"
+    deadline = time.monotonic() + ESTABLISHED_S
+    while not (_is_established(server.ask("GET", own)) and _is_served(server, objects)):
+        assert time.monotonic() < deadline, f"{own} is not established"
+        time.sleep(0.05)
+
+
+def _is_established(definition: dict[str, Any]) -> bool:
+    conditions = definition.get("status", {}).get("conditions") or ()
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+def _is_served(server: KubeServer, path: str) -> bool:
+    try:
+        return bool(server.ask("GET", path))
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        return False
 
 
 def role(name: str, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -68,6 +68,7 @@ SECTIONS = {
         "deployment": "deployment.deployment_group:deployment",
         "neutron": "neutron:neutron",
         "operator": "operator.run_operator:operator",
+        "manifests": "operator.print_manifests:manifests",
     },
     "Care": {
         "verify": "verify_sweep:verify",

@@ -378,6 +378,7 @@ ANSWERS: dict[str, str] = {
     "token revoke": "a token",
     "serve": "once it serves, one line: `url`, `store` and `token` (the first one, or null); `--check`: all settings",
     "operator": "once it runs, one line: `url`, `identity` and `controllers`; `--check`: all settings, and `server`",
+    "manifests": "a Kubernetes `List`, which `kubectl apply -f -` takes as well",
     "archive": "`moved`: how many changes",
     "verify": "`clean` and `breaches` (`invariant`, `text`)",
     "bench": "a list of `what`, `callers`, `per_s` and `ratio`",

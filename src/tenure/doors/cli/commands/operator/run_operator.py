@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 # The extra `kubernetes` installs these; any other module that is not found is an error of ours.
-PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography")
+PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
 
 
 @command("operator")
@@ -75,12 +75,12 @@ def operator(
         if (error.name or "").partition(".")[0] not in PARTS:
             raise
         raise Invalid(f"operator: {error.name} is missing: {how_to_install('kubernetes')}") from None
-    chosen = _names(controllers)
+    chosen = names_in(controllers)
     if unknown := [name for name in chosen if name not in shell.CONTROLLERS]:
         there = ", ".join(sorted(shell.CONTROLLERS)) or "none yet"
         raise Invalid(f"--controllers: there is no {unknown[0]!r}; there are: {there}")
-    wanted = _namespaces("--namespaces", _names(namespaces))
-    (own,) = _namespaces("--own-namespace", (own_namespace or pods(),))
+    wanted = namespaces_in("--namespaces", names_in(namespaces))
+    (own,) = namespaces_in("--own-namespace", (own_namespace or pods(),))
     settings = OperatorSettings(kubeconfig, context, wanted, chosen, own, host=host, port=port)
     try:
         if check:
@@ -115,11 +115,12 @@ def _shown(value: object) -> str:
     return ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names that an option lists, as in ``A,B``."""
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
-def _namespaces(option: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def namespaces_in(option: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return names that namespaces may have; another name raises ``Invalid``: it would never find anything."""
     for name in names:
         if not NAMESPACE.fullmatch(name):

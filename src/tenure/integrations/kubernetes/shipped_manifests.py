@@ -1,0 +1,113 @@
+"""The manifests that are shipped: what a cluster needs before the operator runs there, as documents to apply."""
+
+from collections.abc import Iterable, Iterator
+from importlib.resources import files as files_of
+from typing import Any
+
+import yaml
+
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+
+OWN_NAMESPACE = "tenure-system"
+"""The namespace that the manifests name, and that is replaced where the operator lives in another one."""
+CLUSTER_WIDE = "tenure-operator"
+"""The role and the binding that a role in each namespace takes the place of."""
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "namespace": ("namespace.yaml",),
+    "crds": ("crds/ippools.yaml", "crds/ipclaims.yaml", "crds/ipaddresses.yaml"),
+    "rbac": ("rbac.yaml",),
+    "user-roles": ("user_roles.yaml",),
+    "webhooks": ("webhooks.yaml",),
+    "deployment": ("deployment.yaml",),
+    "flow-schema": ("flow_schema.yaml",),
+}
+"""The files of each part, in the order in which a server must get them."""
+USUAL = tuple(name for name in PARTS if name != "flow-schema")
+"""What is applied where nothing is chosen."""
+
+
+def read_manifest(name: str, own_namespace: str = OWN_NAMESPACE) -> list[Object]:
+    """Return the documents of a file, for an operator in its own namespace."""
+    text = files_of("tenure.integrations.kubernetes").joinpath("manifests", *name.split("/")).read_text("utf-8")
+    return [_renamed(document, OWN_NAMESPACE, own_namespace) for document in yaml.safe_load_all(text)]
+
+
+def documents_of(
+    parts: Iterable[str] = USUAL,
+    *,
+    own_namespace: str = OWN_NAMESPACE,
+    namespaces: Iterable[str] = (),
+    webhook_url: str | None = None,
+    image: str | None = None,
+) -> list[Object]:
+    """Return the documents of the parts, in the order in which a server must get them.
+
+    ``namespaces``: the operator gets its rights in these namespaces only, and is asked only about objects there.
+    ``webhook_url``: webhooks are asked there and not by the Service.
+    """
+    chosen, served = set(parts), list(namespaces)
+    files = (file for name, listed in PARTS.items() if name in chosen for file in listed)
+    found = [document for file in files for document in _documents_in(file, own_namespace, served)]
+    for document in found:
+        for webhook in document.get("webhooks") or ():
+            _direct(webhook, served, webhook_url)
+        if image is not None and document["kind"] == "Deployment":
+            document["spec"]["template"]["spec"]["containers"][0]["image"] = image
+    return found
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text in quotes wherever another reader of YAML could take it for a number, such as the name ``1e3``."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if text[:1] in "+-.0123456789" else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _quoted)
+
+
+def written(documents: list[Object]) -> str:
+    """Return documents as a stream of YAML."""
+    head = "# Printed by `tenure manifests`. Deleting a CustomResourceDefinition deletes every object of its kind.\n"
+    return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120, explicit_start=True)
+
+
+def _documents_in(file: str, own_namespace: str, namespaces: list[str]) -> Iterator[Object]:
+    """Yield the documents of a file; roles of single namespaces take the place of the role of the whole cluster."""
+    if file != "rbac.yaml" or not namespaces:
+        yield from read_manifest(file, own_namespace)
+        return
+    yield from (each for each in read_manifest(file, own_namespace) if not _is_cluster_wide(each))
+    for namespace in namespaces:
+        for document in read_manifest("role_only.yaml", own_namespace):
+            document["metadata"]["namespace"] = namespace
+            yield document
+
+
+def _is_cluster_wide(document: Object) -> bool:
+    return document["kind"] in ("ClusterRole", "ClusterRoleBinding") and document["metadata"]["name"] == CLUSTER_WIDE
+
+
+def _direct(webhook: Object, namespaces: list[str], url: str | None) -> None:
+    """Change where a webhook is asked, and about objects of which namespaces."""
+    if url is not None:
+        path = webhook["clientConfig"].pop("service")["path"]
+        webhook["clientConfig"]["url"] = url.rstrip("/") + path
+    if namespaces:
+        named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces}
+        webhook["namespaceSelector"] = {"matchExpressions": [named]}
+
+
+def _renamed(value: Any, old: str, new: str) -> Any:
+    """Return a document with another name of the operator's namespace, wherever it stands."""
+    if isinstance(value, dict):
+        return {key: _renamed(each, old, new) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_renamed(each, old, new) for each in value]
+    return value.replace(old, new) if isinstance(value, str) else value
