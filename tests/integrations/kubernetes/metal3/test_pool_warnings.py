@@ -16,7 +16,7 @@ INSIDE = a_range("10.0.0.10", "10.0.0.19", **SUBNET)
         (a_pool({"start": "10.0.1.1", **SUBNET}), "spec.pools[0].start: 10.0.1.1 lies outside subnet 10.0.0.0/24"),
         (
             a_pool(a_range("10.0.0.250", "10.0.1.5", **SUBNET)),
-            "spec.pools[0].end: 10.0.1.5 lies outside subnet 10.0.0.0/24; addresses outside the subnet are not handed out",
+            "spec.pools[0].end: 10.0.1.5 lies outside subnet 10.0.0.0/24; addresses outside",
         ),
         (a_pool({**INSIDE, "prefix": 16}), "spec.pools[0]: prefix 16 is not the length of subnet 10.0.0.0/24"),
         (a_pool(INSIDE, prefix=16), "spec.pools[0]: prefix 16 is not the length of subnet 10.0.0.0/24"),

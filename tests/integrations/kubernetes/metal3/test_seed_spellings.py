@@ -12,7 +12,7 @@ from tests.integrations.kubernetes.metal3.admission_requests import an_address, 
 from tests.integrations.kubernetes.metal3.seed_objects import SEED_OBJECTS
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "kubernetes-seed.md"
-ROW = re.compile(r"^\| (\w+) \| `([^`]+)` \| (?:`([^`]+)`|([^|`]*)) \| (\w[\w ]*)[^|]* \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (\w+) \| `([^`]+)` \| (?:`([^`]+)`|([^|]*)) \| (\w[\w ]*)[^|]* \|$", re.MULTILINE)
 MAPS_OF_USERS = {"preAllocations", "allocations", "indexes", "dataNames"}
 """Maps whose keys are no names of the design."""
 

@@ -16,10 +16,11 @@ def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     address = request.object or {}
     if request.before is not None:
         return Judgement(_changes(address, request.before), [])
-    faults: list[Fault] = []
-    for path in (("pool", "name"), ("claim", "name"), ("address",)):
-        if not field(address, "spec", *path):
-            faults.append(Fault(f"spec.{'.'.join(path)}", "", "cannot be empty"))
+    faults = [
+        Fault(f"spec.{'.'.join(path)}", "", "cannot be empty")
+        for path in (("pool", "name"), ("claim", "name"), ("address",))
+        if not field(address, "spec", *path)
+    ]
     position = None
     if written := field(address, "spec", "address"):
         position = read_address(written, "spec.address", faults)
