@@ -94,7 +94,7 @@ class Applier:
 
 
 def _warnings(headers: Message) -> list[str]:
-    """Return the warnings of the webhooks; the server's own one finds fault with the names of Metal3's finalizers."""
+    """Return the warnings of the webhooks, without the server's own about the names of Metal3's finalizers."""
     return [each for each in headers.get_all("Warning") or [] if "prefer a domain-qualified finalizer" not in each]
 
 

@@ -73,6 +73,16 @@ async def test_a_copied_claim_loses_the_address_of_its_original(holder: dict[str
     assert "IPAddress p-10-0-0-12 holds 10.0.0.12 for claim original" in warning
 
 
+async def test_a_claim_whose_name_the_server_will_make_up_is_judged_like_others() -> None:
+    claim = a_claim(annotations=KEPT)
+    claim["metadata"] = {"generateName": "c-", "annotations": KEPT}
+
+    stored, _ = await mutated(claim, view=View(HOLDERS))
+
+    assert stored["metadata"]["finalizers"] == [CLAIM_FINALIZER]
+    assert stored["metadata"]["annotations"] == {"mine": "stays"}
+
+
 @pytest.mark.parametrize(
     "addresses",
     [

@@ -34,7 +34,7 @@ async def test_a_new_pool_is_sequential_and_gets_its_finalizer() -> None:
     assert decision.warnings == []
 
 
-async def test_the_operator_may_be_told_to_make_new_pools_random() -> None:
+async def test_a_flag_of_the_operator_makes_new_pools_random() -> None:
     """KS6."""
     pool, _ = await mutated(a_pool(TEN), view=View(default_strategy="random"))
     named, _ = await mutated(a_pool(TEN, allocationStrategy="sequential"), view=View(default_strategy="random"))
@@ -218,7 +218,7 @@ async def test_a_refusal_names_ten_addresses_in_use_and_counts_the_others() -> N
 
     assert found.count(IN_USE) == 10
     assert found.endswith(
-        "spec.pools: Invalid value: 189: addresses more are in use but out of bounds of the pools given]"
+        "spec.pools: Invalid value: 189: more addresses are in use but out of bounds of the pools given]"
     )
 
 
@@ -265,7 +265,7 @@ async def test_all_errors_are_in_one_answer() -> None:
 async def test_a_long_list_of_errors_is_cut() -> None:
     found = await errors(a_pool(*[{"start": "x" * 1000}] * 500))
 
-    assert found.endswith(", and 400 errors more]")
+    assert found.endswith(", and 400 more errors]")
     assert len(found) < 40_000
 
 

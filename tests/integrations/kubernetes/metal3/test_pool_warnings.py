@@ -71,4 +71,4 @@ async def test_no_more_warnings_are_given_than_a_server_shows() -> None:
     found = await warnings(a_pool(*[INSIDE] * 50))
 
     assert len(found) == 10
-    assert found[-1] == "and 40 warnings more"
+    assert found[-1] == "and 40 more warnings"

@@ -1,11 +1,12 @@
 """What an IPClaim may say, and what it gets before it is stored."""
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, position_of
+from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of
 from tenure.integrations.kubernetes.metal3.admission_view import (
     AdmissionView,
     Defaults,
     Judgement,
     finalizer_step,
+    holders_of,
     is_judged,
 )
 from tenure.integrations.kubernetes.metal3.ipam_kinds import (
@@ -69,10 +70,9 @@ def _holder_of_copy(request: AdmissionRequest, claim: Object, view: AdmissionVie
     if position is None:
         return None
     name = text(claim, "metadata", "name")
-    for address in view.addresses_of(request.namespace, text(claim, "spec", "pool", "name")):
-        if position_of(address) == position and claim_name_of(address) != name:
-            return address
-    return None
+    addresses = view.addresses_of(request.namespace, text(claim, "spec", "pool", "name"))
+    others = (holder for holder in holders_of(position, addresses) if claim_name_of(holder) != name)
+    return next(others, None)
 
 
 def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
@@ -90,7 +90,7 @@ def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
         if value := _annotation(claim, name):
             read_address(value, f"metadata.annotations.{name}", faults)
     if is_judged(request) or WISHED_ADDRESS in is_other:
-        _judge_two_wishes(claim, faults)
+        _judge_two_addresses(claim, faults)
     return Judgement(faults, [])
 
 
@@ -123,7 +123,7 @@ def _judge_tenure(claim: Object, faults: list[Fault]) -> None:
         read_address(tenure["address"], "spec.tenure.address", faults)
 
 
-def _judge_two_wishes(claim: Object, faults: list[Fault]) -> None:
+def _judge_two_addresses(claim: Object, faults: list[Fault]) -> None:
     """Note a field and an annotation that ask for two addresses."""
     asked, annotated = field(claim, "spec", "tenure", "address"), _annotation(claim, WISHED_ADDRESS)
     positions = [read_address(each, "", []) for each in (asked, annotated)]

@@ -24,7 +24,7 @@ LARGEST_RANDOM = (1 << 63) - 1
 
 ADDRESS_LENGTHS = {Family.IPV4: 15, Family.IPV6: 39}
 MOST_NAMED = 10
-"""Of the addresses that a change would leave behind, so many are named."""
+"""How many addresses a refusal names; the others are counted."""
 
 NOT_SERVED = "is not served by this version"
 
@@ -162,7 +162,7 @@ def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView)
         for position, name, claim in left[:MOST_NAMED]
     ]
     if more := len(left) - len(faults):
-        faults.append(Fault("spec.pools", more, "addresses more are in use but out of bounds of the pools given"))
+        faults.append(Fault("spec.pools", more, "more addresses are in use but out of bounds of the pools given"))
     return faults
 
 
