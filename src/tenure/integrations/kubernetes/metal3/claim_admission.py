@@ -85,11 +85,11 @@ def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
         faults.append(Fault("spec.pool.name", field(claim, "spec", "pool", "name") or "", "cannot be empty"))
     if is_judged(request):
         _judge_tenure(claim, faults)
-    is_other = {name for name in (WISHED_ADDRESS, OWN_ADDRESS) if _annotation(claim, name) != _annotation(before, name)}
-    for name in sorted(is_other):
+    changed = [name for name in (WISHED_ADDRESS, OWN_ADDRESS) if _annotation(claim, name) != _annotation(before, name)]
+    for name in changed:
         if value := _annotation(claim, name):
             read_address(value, f"metadata.annotations.{name}", faults)
-    if is_judged(request) or WISHED_ADDRESS in is_other:
+    if is_judged(request) or WISHED_ADDRESS in changed:
         _judge_two_addresses(claim, faults)
     return Judgement(faults, [])
 

@@ -96,8 +96,8 @@ def _not_random(written: Object, spec: PoolSpec) -> Iterator[Fault]:
     for entry in spec.entries:
         if reason := _why_not_random(entry):
             value = written["pools"][entry.number]
-            text = f'cannot be used with allocationStrategy "random": {reason}'
-            yield Fault(f"spec.pools[{entry.number}]", value, text)
+            message = f'cannot be used with allocationStrategy "random": {reason}'
+            yield Fault(f"spec.pools[{entry.number}]", value, message)
 
 
 def _why_not_random(entry: PoolEntry) -> str:
