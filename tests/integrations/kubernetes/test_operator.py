@@ -207,9 +207,7 @@ class Done(Patient):
 
 
 @pytest.mark.parametrize(("other", "reason"), [(Broken(), "broken on purpose"), (Done(), "done: lead returned")])
-async def test_a_controller_that_ends_ends_the_others_so_that_none_leads_alone(
-    other: Controller, reason: str
-) -> None:
+async def test_a_controller_that_ends_ends_the_others_so_that_none_leads_alone(other: Controller, reason: str) -> None:
     patient = Patient()
 
     with pytest.raises(ExceptionGroup) as caught:

@@ -73,12 +73,14 @@ class PoolRecord:
     def join_line(self, claim: Key, arrival: Arrival) -> None:
         """Let a claim wait for any address; it keeps its place by when it arrived (KD10)."""
         if self._arrivals.get(claim) != arrival:
+            self.is_status_due = True
             self._arrivals[claim] = arrival
             heapq.heappush(self._line, (arrival, claim))
 
     def leave_line(self, claim: Key) -> None:
         """Let a claim wait no longer for any address."""
-        self._arrivals.pop(claim, None)
+        if self._arrivals.pop(claim, None) is not None:
+            self.is_status_due = True
 
     def next_in_line(self) -> Key | None:
         """Take the claim that has waited longest out of the line."""
