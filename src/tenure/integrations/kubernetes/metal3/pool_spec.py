@@ -98,6 +98,11 @@ class PoolSpec:
     def _bounds(self) -> "EntryMap":
         return EntryMap(self.entries)
 
+    @cached_property
+    def fixed(self) -> frozenset[int]:
+        """The addresses that wait for claims of certain names."""
+        return frozenset(self.pre_allocations.values())
+
     @property
     def size(self) -> int:
         """Return how many addresses the entries have, held and kept back ones included."""

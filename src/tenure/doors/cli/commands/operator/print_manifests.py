@@ -64,7 +64,9 @@ def manifests(
     if webhook_url is not None:
         _check_url(webhook_url)
         if "deployment" in parts:
-            raise Invalid("--only: a Deployment has no use beside --webhook-url: webhooks are asked outside the cluster")
+            raise Invalid(
+                "--only: a Deployment has no use beside --webhook-url: webhooks are asked outside the cluster"
+            )
     (own,) = namespaces_in("--own-namespace", (own_namespace,))
     documents = shipped.documents_of(
         parts or [name for name in shipped.USUAL if webhook_url is None or name != "deployment"],
