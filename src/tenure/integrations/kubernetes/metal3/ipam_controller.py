@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
+from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
-from tenure.integrations.kubernetes.metal3.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_kinds import WATCH_FILTER, labels_of
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, PICKED_FOR
-from tests.integrations.kubernetes.metal3.admission_requests import (
+from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_claim,
     a_cluster_api_address,

@@ -8,9 +8,15 @@ import pytest
 
 from tenure.integrations.kubernetes.metal3.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, POOL_FINALIZER
 from tests.infrastructure.kube import KubeServer, fresh_namespace
-from tests.integrations.kubernetes.metal3.admission_requests import a_claim, a_pool, a_range, an_address, changed
-from tests.integrations.kubernetes.metal3.hosted_admission import Answer, Applier, LiveView, hosted_admission
-from tests.integrations.kubernetes.metal3.seed_objects import SEED_OBJECTS
+from tests.integrations.kubernetes.metal3.admission.admission_requests import (
+    a_claim,
+    a_pool,
+    a_range,
+    an_address,
+    changed,
+)
+from tests.integrations.kubernetes.metal3.admission.hosted_admission import Answer, Applier, LiveView, hosted_admission
+from tests.integrations.kubernetes.metal3.admission.seed_objects import SEED_OBJECTS
 
 TEN = a_range("10.0.0.10", "10.0.0.19")
 SEED = {each["kind"]: each for each in SEED_OBJECTS}

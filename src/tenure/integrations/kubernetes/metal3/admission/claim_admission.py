@@ -1,7 +1,7 @@
 """What an IPClaim may say, and what it gets before it is stored."""
 
 from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of
-from tenure.integrations.kubernetes.metal3.admission_view import (
+from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     AdmissionView,
     Defaults,
     Judgement,
@@ -9,10 +9,10 @@ from tenure.integrations.kubernetes.metal3.admission_view import (
     holders_of,
     is_judged,
 )
+from tenure.integrations.kubernetes.metal3.admission.pool_admission import NOT_SERVED
+from tenure.integrations.kubernetes.metal3.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     CLAIM_FINALIZER,
-    GROUP,
-    IP_POOL,
     OWN_ADDRESS,
     PICKED_FOR,
     WISHED_ADDRESS,
@@ -20,29 +20,18 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.pool_admission import NOT_SERVED
 from tenure.integrations.kubernetes.metal3.pool_spec import Fault, read_address
 from tenure.integrations.kubernetes.runtime.patches import pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
 
 
-def names_own_pool(claim: Object, namespace: str) -> bool:
-    """Return whether a claim refers to an IPPool of Metal3's group in the claim's own namespace (KP3)."""
-    pool = mapping(claim, "spec", "pool")
-    group = text(pool, "apiVersion").partition("/")[0]
-    return (
-        bool(text(pool, "name"))
-        and text(pool, "kind") in ("", IP_POOL.kind)
-        and group in ("", GROUP)
-        and text(pool, "namespace") in ("", namespace)
-    )
-
-
 def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     """Return what a new claim gets: its finalizer; and what it loses: an address that came with a copied text."""
     claim = request.object or {}
-    if request.before is not None or not names_own_pool(claim, request.namespace):
+    reference = reference_of(claim)
+    # The claim of another controller, or for a pool that it cannot have, would keep the finalizer for ever (KP3).
+    if request.before is not None or reference is None or reference.is_elsewhere:
         return Defaults([], [])
     steps = []
     if view.serves(request.namespace, mapping(claim, "metadata", "labels")):

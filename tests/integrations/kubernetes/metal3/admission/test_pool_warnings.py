@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.integrations.kubernetes.metal3.admission_requests import a_pool, a_range, warnings
+from tests.integrations.kubernetes.metal3.admission.admission_requests import a_pool, a_range, warnings
 
 SUBNET = {"subnet": "10.0.0.0/24"}
 INSIDE = a_range("10.0.0.10", "10.0.0.19", **SUBNET)

@@ -19,7 +19,7 @@ from typing import Any, cast
 from aiohttp import web
 
 from tenure.integrations.kubernetes.metal3.address_objects import pool_of
-from tenure.integrations.kubernetes.metal3.ipam_admission import IpamAdmission
+from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate

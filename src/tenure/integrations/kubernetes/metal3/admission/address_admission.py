@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from itertools import islice
 
 from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_cluster_apis, position_of
-from tenure.integrations.kubernetes.metal3.admission_view import AdmissionView, Judgement, holders_of
-from tenure.integrations.kubernetes.metal3.claim_admission import is_other_reference
+from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Judgement, holders_of
+from tenure.integrations.kubernetes.metal3.admission.claim_admission import is_other_reference
 from tenure.integrations.kubernetes.metal3.ipam_kinds import field, text
 from tenure.integrations.kubernetes.metal3.pool_spec import Fault, read_address
 from tenure.integrations.kubernetes.runtime.resource_types import Object

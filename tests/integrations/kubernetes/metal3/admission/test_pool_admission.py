@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.ipam_kinds import POOL_FINALIZER
-from tests.integrations.kubernetes.metal3.admission_requests import (
+from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_cluster_api_address,
     a_pool,
