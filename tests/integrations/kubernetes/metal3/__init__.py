@@ -1,0 +1,1 @@
+"""Metal3's kinds."""
