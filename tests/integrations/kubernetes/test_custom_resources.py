@@ -99,7 +99,8 @@ async def test_a_map_of_thousands_of_addresses_has_one_record_of_its_writer(
 ) -> None:
     """KP10: ``status.indexes`` is atomic, and the field manager is the operator."""
     pool = stored(kube, IP_POOL, made(IP_POOL, namespace, "p", spec=POOL_SPEC))
-    status = {"status": {"indexes": {f"claim-{number}": f"10.0.{number // 250}.{number % 250}" for number in range(2000)}}}
+    indexes = {f"claim-{number}": f"10.0.{number // 250}.{number % 250}" for number in range(2000)}
+    status = {"status": {"indexes": indexes}}
     pool = await client.patch(IP_POOL, pool, status, content_type=MERGE_PATCH, subresource="status")
 
     [record] = [each for each in pool["metadata"]["managedFields"] if each.get("subresource") == "status"]

@@ -38,12 +38,12 @@ def judged(kube: KubeServer, document: dict[str, Any]) -> dict[str, Any]:
     if document["kind"] == "CustomResourceDefinition":
         path = f"{place}/{document['metadata']['name']}"
         document["metadata"]["resourceVersion"] = kube.ask("GET", path)["metadata"]["resourceVersion"]
-        answer: dict[str, Any] = kube.ask("PUT", path + how, document)
-        return answer
+        replaced: dict[str, Any] = kube.ask("PUT", path + how, document)
+        return replaced
     metadata = {"generateName": "judged-", **document["metadata"]}
     del metadata["name"]
-    answer = kube.ask("POST", place + how, {**document, "metadata": metadata})
-    return answer
+    created: dict[str, Any] = kube.ask("POST", place + how, {**document, "metadata": metadata})
+    return created
 
 
 def test_the_manifests_are_those_that_the_command_knows() -> None:
@@ -130,7 +130,10 @@ def test_people_who_may_view_or_edit_a_namespace_may_do_so_with_pools_claims_and
     view, edit = read_manifest("user_roles.yaml")
 
     assert view["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
-    assert set(edit["metadata"]["labels"]) == {f"rbac.authorization.k8s.io/aggregate-to-{to}" for to in ("edit", "admin")}
+    assert edit["metadata"]["labels"] == {
+        "rbac.authorization.k8s.io/aggregate-to-edit": "true",
+        "rbac.authorization.k8s.io/aggregate-to-admin": "true",
+    }
     for role in (view, edit):
         assert role["rules"][0]["resources"] == [IP_POOL.plural, IP_CLAIM.plural, IP_ADDRESS.plural]
     assert set(view["rules"][0]["verbs"]) == READ

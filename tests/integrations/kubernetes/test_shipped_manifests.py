@@ -92,11 +92,14 @@ def test_names_that_a_user_gives_are_not_taken_for_the_operators_namespace() -> 
         image="tenure-system/tenure",
     )
 
-    assert {each["metadata"]["namespace"] for each in documents if each["metadata"]["name"] == "tenure-operator"
-            and each["kind"] in ("Role", "RoleBinding")} == {"tenure-system"}  # fmt: skip
-    assert documents_of(["deployment"], image="tenure-system/tenure")[0]["spec"]["template"]["spec"]["containers"][0][
-        "image"
-    ] == "tenure-system/tenure"  # fmt: skip
+    by_name = {(each["kind"], each["metadata"]["name"]): each for each in documents}
+    pod = by_name["Deployment", "tenure-operator"]["spec"]["template"]["spec"]
+    [webhook] = by_name["MutatingWebhookConfiguration", "tenure-operator"]["webhooks"]
+
+    assert by_name["Role", "tenure-operator"]["metadata"]["namespace"] == "tenure-system"
+    assert by_name["Role", "tenure-operator-own"]["metadata"]["namespace"] == "own"
+    assert pod["containers"][0]["image"] == "tenure-system/tenure"
+    assert webhook["clientConfig"]["url"] == "https://tenure-system.example.org/mutate"
     assert accounts(documents) == {"own"}
 
 

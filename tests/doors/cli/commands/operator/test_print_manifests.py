@@ -29,7 +29,8 @@ def test_all_that_an_operator_in_the_cluster_needs_is_printed(site: Site) -> Non
     documents = printed(site)
 
     assert documents[0]["kind"] == "Namespace"
-    assert {"CustomResourceDefinition", "ClusterRole", "ValidatingWebhookConfiguration", "Deployment"} <= kinds(documents)
+    assert {"CustomResourceDefinition", "ClusterRole", "MutatingWebhookConfiguration"} <= kinds(documents)
+    assert {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"} <= kinds(documents)
     assert list(site.folder.iterdir()) == []
 
 
@@ -63,7 +64,7 @@ def test_beside_an_operator_outside_the_cluster_none_is_started_inside(site: Sit
     ("words", "reason"),
     [
         (["--only", "crds,crd"], "--only: there is no 'crd'; there are: namespace, crds, rbac"),
-        (["--only", "deployment", "--webhook-url", "https://h"], "--only: a Deployment has no use beside --webhook-url"),
+        (["--only", "deployment", "--webhook-url", "https://h"], "--only: a Deployment has no use with --webhook-url"),
         (["--webhook-url", "http://127.0.0.1:9443"], "--webhook-url: 'http://127.0.0.1:9443' is no URL that begins"),
         (["--webhook-url", "https://"], "--webhook-url: 'https://' is no URL that begins"),
         (["--webhook-url", "https://h:x"], "--webhook-url: 'https://h:x' is no URL that begins"),
