@@ -136,10 +136,12 @@ class KubeServer:
         except (OSError, urllib.error.URLError):
             return False
 
-    def ask(self, method: str, path: str, body: Any = None, token: str = ADMIN) -> Any:
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str = ADMIN, content_type: str = "application/json"
+    ) -> Any:
         """Ask the API server something as the owner of a token, without any of our own code in between."""
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self._shown(token)}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self._shown(token)}", "Content-Type": content_type}
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - ours
         with urllib.request.urlopen(request, timeout=30, context=self._tls()) as answer:  # noqa: S310
             text = answer.read().decode()

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes import operator as shell
+from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext
 from tenure.integrations.kubernetes.operator_probes import Sample, exposition
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
@@ -206,9 +207,7 @@ class Done(Patient):
 
 
 @pytest.mark.parametrize(("other", "reason"), [(Broken(), "broken on purpose"), (Done(), "done: lead returned")])
-async def test_a_controller_that_ends_ends_the_others_so_that_none_leads_alone(
-    other: shell.Controller, reason: str
-) -> None:
+async def test_a_controller_that_ends_ends_the_others_so_that_none_leads_alone(other: Controller, reason: str) -> None:
     patient = Patient()
 
     with pytest.raises(ExceptionGroup) as caught:
@@ -227,7 +226,7 @@ class Follower:
 
     name = "follower"
 
-    def __init__(self, context: shell.OperatorContext) -> None:
+    def __init__(self, context: OperatorContext) -> None:
         client, namespaces = context.client, context.settings.namespaces
         meter = context.meter
         self.group = InformerGroup(namespaces, lambda name: Informer(client, CONFIG_MAP, namespace=name, meter=meter))

@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
+from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
+from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext
 from tenure.integrations.kubernetes.operator_probes import Sample, serve_probes
 from tenure.integrations.kubernetes.operator_samples import runtime_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
@@ -19,41 +20,8 @@ from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 LOG = logging.getLogger(__name__)
 
 
-@dataclass
-class OperatorContext:
-    """What controllers are given."""
-
-    settings: OperatorSettings
-    client: ApiClient
-    lease: LeaderLease
-    events: EventRecorder
-    meter: RuntimeMeter
-
-
-class Controller(Protocol):
-    """A part of the operator that looks after some kinds."""
-
-    name: str
-
-    def not_ready(self) -> Mapping[str, str]:
-        """Return what this part still waits for: caches that are not synced, a certificate that is missing."""
-        ...
-
-    def samples(self) -> Iterable[Sample]:
-        """Return the numbers of this part, such as those of ``operator_samples``."""
-        ...
-
-    async def follow(self) -> None:
-        """Keep caches up to date, on every replica, until cancelled; compare them every ten minutes (KP13)."""
-        ...
-
-    async def lead(self) -> None:
-        """Do the work, on the leader, until cancelled."""
-        ...
-
-
 MakeController = Callable[[OperatorContext], Controller]
-CONTROLLERS: dict[str, MakeController] = {}
+CONTROLLERS: dict[str, MakeController] = {IpamController.name: IpamController}
 """Every controller that ``--controllers`` may name."""
 
 

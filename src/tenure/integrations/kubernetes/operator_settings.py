@@ -28,3 +28,16 @@ class OperatorSettings:
     host: str = "127.0.0.1"
     port: int = 8081
     """For health, readiness and metrics; 0 takes a free one."""
+    webhooks: bool = True
+    """Whether this operator judges objects; without it another one does, such as Metal3's own."""
+    webhook_host: str = "127.0.0.1"
+    webhook_port: int = 9443
+    """0 takes a free one."""
+    default_strategy: str = "sequential"
+    """The strategy of pools that name none (KS6)."""
+    allow_outside: bool = False
+    """Whether pre-allocations may lie outside the entries of pools that say nothing of it (A10)."""
+    watch_filter: str = ""
+    """Look after objects with this value of the label ``cluster.x-k8s.io/watch-filter`` only (E7)."""
+    orphan_grace_s: float = 600.0
+    """After how long an address without a claim is released."""

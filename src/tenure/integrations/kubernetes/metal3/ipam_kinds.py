@@ -76,3 +76,9 @@ def text(object: Object, *path: str) -> str:
     """Return a field that holds text; empty where there is none."""
     value = field(object, *path)
     return value if isinstance(value, str) else ""
+
+
+def mapping(object: Object, *path: str) -> Object:
+    """Return a field that holds a map; empty where there is none."""
+    value = field(object, *path)
+    return value if isinstance(value, dict) else {}

@@ -20,7 +20,7 @@ from tenure.kernel.addressing.addresses import (
     is_v6,
     parse_address,
 )
-from tenure.kernel.addressing.ranges import AddressRange, parse_range
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_range
 from tenure.kernel.errors import Invalid
 from tenure.kernel.picking.free_set import FreeSet
 from tenure.kernel.plan.plan_model import Policy
@@ -64,6 +64,10 @@ class PoolEntry:
     range: AddressRange | None
     """What is handed out: the bounds without an IPv4 subnet's last address, where only the subnet is given (KD9)."""
     options: AddressOptions
+    start: int | None = None
+    end: int | None = None
+    subnet: Cidr | None = None
+    """Start, end and subnet as they are written, whether they fit together or not; nothing, if one cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,11 @@ class PoolSpec:
     @cached_property
     def _bounds(self) -> "EntryMap":
         return EntryMap(self.entries)
+
+    @cached_property
+    def fixed(self) -> frozenset[int]:
+        """The addresses that wait for claims of certain names."""
+        return frozenset(self.pre_allocations.values())
 
     @property
     def size(self) -> int:
@@ -166,9 +175,9 @@ def read_pool_spec(written: Any) -> PoolReading:
     faults: list[Fault] = []
     tenure = _map(spec, "tenure", faults, "spec")
     options = _options(spec, "spec", AddressOptions(), faults)
-    listed = spec.get("pools") or []
     entries = tuple(
-        _entry(number, each if isinstance(each, dict) else {}, options, faults) for number, each in enumerate(listed)
+        _entry(number, each if isinstance(each, dict) else {}, options, faults)
+        for number, each in enumerate(_list(spec, "pools", faults, "spec"))
     )
     gateways = {options.gateway, *(entry.options.gateway for entry in entries)} - {""}
     read = PoolSpec(
@@ -182,7 +191,7 @@ def read_pool_spec(written: Any) -> PoolReading:
         allows_outside={"allow": True, "strict": False}.get(str(tenure.get("outsidePreAllocations"))),
         external=tenure.get("external") is True,
         gives_reserved=tenure.get("reservedAddresses") == "give",
-        drained=tuple(_drained(tenure.get("drain") or [], faults)),
+        drained=tuple(_drained(_list(tenure, "drain", faults, "spec.tenure"), faults)),
         outlives_cluster=tenure.get("outlivesCluster") is True,
     )
     return PoolReading(read, faults)
@@ -224,13 +233,21 @@ def _map(spec: Object, name: str, faults: list[Fault], path: str) -> Object:
     return {}
 
 
+def _list(spec: Object, name: str, faults: list[Fault], path: str) -> list[Any]:
+    value = spec.get(name) or []
+    if isinstance(value, list):
+        return value
+    faults.append(Fault(f"{path}.{name}", value, "must be a list"))
+    return []
+
+
 def _options(
     written: Object, path: str, usual: AddressOptions, faults: list[Fault], subnet_length: int = 0
 ) -> AddressOptions:
     gateway = written.get("gateway")
     position = read_address(gateway, f"{path}.gateway", faults) if gateway else None
     servers = []
-    for number, server in enumerate(written.get("dnsServers") or ()):
+    for number, server in enumerate(_list(written, "dnsServers", faults, path)):
         found = read_address(server, f"{path}.dnsServers[{number}]", faults)
         servers += [format_address(found)] if found is not None else []
     prefix = written.get("prefix") or usual.prefix or subnet_length
@@ -262,7 +279,8 @@ def _entry(number: int, written: Object, usual: AddressOptions, faults: list[Fau
     # A network of two addresses has no address to speak to all of its hosts.
     if bounds and subnet and start is None and end is None and not is_v6(bounds.last) and subnet.length < 31:
         given = AddressRange(bounds.first, bounds.last - 1) if bounds.size > 1 else None
-    return PoolEntry(number, bounds, given, options)
+    block = Cidr(subnet.block.first, subnet.length) if subnet else None
+    return PoolEntry(number, bounds, given, options, start, end, block)
 
 
 class _Subnet(NamedTuple):
@@ -277,8 +295,11 @@ def _subnet(value: object, path: str, faults: list[Fault]) -> _Subnet | None:
     try:
         written = parse_address(address)
         size = 128 if is_v6(written) else 32
-        if not (length.isascii() and length.isdigit() and int(length) <= size):
-            raise Invalid(f"{value} has no length", field=path)
+        # Python refuses to read numbers of thousands of digits, so the digits are counted first.
+        if not (length.isascii() and length.isdigit() and len(length) <= 3 and int(length) <= size):
+            raise Invalid("no length", field=path)
+        if written in MAPPED:
+            raise Invalid("IPv4 in IPv6 spelling", field=path)
     except Invalid:
         faults.append(Fault(path, value, "is not a valid subnet"))
         return None

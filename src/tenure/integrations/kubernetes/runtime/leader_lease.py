@@ -218,7 +218,8 @@ class LeaderLease:
             return
         self._until = float("-inf")
         with contextlib.suppress(ApiError, ApiUnreachable, TimeoutError):
-            async with asyncio.timeout(self._times.every_s):
+            # Not longer than a follower would have to wait anyway.
+            async with asyncio.timeout(self._times.lasts_s - self._times.stops_s):
                 while not await self._release():
                     LOG.debug("a renewal that was cancelled on its way has arrived")
 

@@ -1,0 +1,69 @@
+"""What webhooks know of the cluster besides the object that they are asked about, and how they answer."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from tenure.integrations.kubernetes.metal3.ipam_kinds import field, is_terminating, mapping
+from tenure.integrations.kubernetes.metal3.pool_spec import Fault
+from tenure.integrations.kubernetes.runtime.patches import Step
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+
+
+class AdmissionView(Protocol):
+    """The operator's caches and settings, as webhooks need them; every replica has them, the leader is not asked."""
+
+    @property
+    def synced(self) -> bool:
+        """Whether the caches hold all that the API server holds."""
+
+    @property
+    def default_strategy(self) -> str:
+        """The strategy of a new pool that names none (KS6)."""
+
+    @property
+    def allow_outside(self) -> bool:
+        """Whether pre-allocations may lie outside the entries of a pool that says nothing of it (A10)."""
+
+    def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Return whether the operator works in a namespace, on objects with such labels."""
+
+    def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
+        """Return the IPAddress objects, of both groups, that name a pool."""
+
+
+class Defaults(NamedTuple):
+    """What is changed in an object before it is stored, and what its author should know of that."""
+
+    steps: list[Step]
+    warnings: list[str]
+
+
+class Judgement(NamedTuple):
+    """What is wrong with an object, and what is odd but accepted."""
+
+    faults: list[Fault]
+    warnings: list[str]
+
+
+def is_judged(request: AdmissionRequest) -> bool:
+    """Return whether the rules for a ``spec`` apply to a request.
+
+    They do not where an update leaves the ``spec`` as it is, nor to objects that are to be deleted. An object that was
+    invalid before the webhook came could otherwise never lose its finalizers.
+    """
+    if request.before is None:
+        return True
+    after = request.object or {}
+    if mapping(after, "metadata") and is_terminating(after):
+        return False
+    return bool(field(after, "spec") != field(request.before, "spec"))
+
+
+def finalizer_step(object: Object, finalizer: str) -> list[Step]:
+    """Return the step that gives a new object a finalizer; none, if the object has it."""
+    metadata = mapping(object, "metadata")
+    present = metadata.get("finalizers") or []
+    if not metadata or not isinstance(present, list) or finalizer in present:
+        return []
+    return [{"op": "add", "path": "/metadata/finalizers", "value": [*present, finalizer]}]

@@ -1,0 +1,226 @@
+"""What is to be done about a claim, decided from what is known and without writing anything."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tenure.integrations.kubernetes.metal3.address_objects import (
+    claim_name_of,
+    holder_of,
+    owner_uids,
+    pool_of,
+    position_of,
+)
+from tenure.integrations.kubernetes.metal3.claim_reading import (
+    Reference,
+    Wish,
+    WishKind,
+    foreign_finalizers,
+    is_picked_here,
+    own_address,
+    was_served,
+    wish_of,
+)
+from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+    CLUSTER_NAME,
+    DELETE_FOR_MOVE,
+    PAUSED,
+    annotations_of,
+    is_terminating,
+    labels_of,
+)
+from tenure.integrations.kubernetes.metal3.pool_book import Holder, PoolBook
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+from tenure.kernel.addressing.addresses import format_address
+
+EXHAUSTED = "Exhausted IP Pools"
+OUT_OF_BOUNDS = "Pre-allocated IP out of bounds"
+NOT_AVAILABLE = "Requested IP not available"
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Nothing is done until something changes."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """The claim is told why it has no address, and waits."""
+
+    message: str
+    position: int | None = None
+    """The address that it waits for."""
+
+
+@dataclass(frozen=True)
+class Adopt:
+    """The claim has this address object."""
+
+    address: Object
+
+
+@dataclass(frozen=True)
+class Take:
+    """The claim gets this address, for which there is no object yet."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class PickAny:
+    """The claim gets any address, in the order of arrival."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """The claim is going, and these addresses with it."""
+
+    addresses: Sequence[Object]
+
+
+Action = Leave | Refuse | Adopt | Take | PickAny | Release
+
+
+@dataclass(frozen=True)
+class PoolView:
+    """What decisions about the claims of a pool rest on."""
+
+    key: Key
+    pool: Object | None
+    book: PoolBook
+    addresses_for: Callable[[Object], Sequence[Object]]
+    """Return the address objects that name a claim, or that it owns."""
+    lives: Callable[[str], bool]
+    """Return whether a claim of a uid is there."""
+    is_cluster_paused: Callable[[str, str], bool]
+    """Return whether the cluster of a namespace and a name is paused."""
+    name_holder: Callable[[Key, Holder], str]
+    """Name a holder of the pool for people."""
+    is_cluster_missing: bool = False
+    """Whether the pool names a cluster that is not there (E2)."""
+    allows_outside: bool = False
+    """What the operator's flag says of pre-allocations outside the entries."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the pool itself is paused (E4)."""
+        return self.pool is not None and PAUSED in annotations_of(self.pool)
+
+
+def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
+    """Decide about one claim."""
+    if DELETE_FOR_MOVE in annotations_of(claim):
+        return Leave("it is being moved")
+    if _is_paused(claim, view):
+        return Leave("it is paused")
+    if is_terminating(claim):
+        if others := foreign_finalizers(claim):
+            return Leave(f"it is still used: {', '.join(others)}")
+        return Release([each for each in _candidates(claim, view) if DELETE_FOR_MOVE not in annotations_of(each)])
+    if reference.is_elsewhere:
+        return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
+    candidates = _candidates(claim, view)
+    if (found := _best(claim, candidates)) is not None:
+        return Adopt(found)
+    if candidates:
+        return Leave("the address of the former claim of this name is going")
+    return _decide_new(claim, view)
+
+
+def _decide_new(claim: Object, view: PoolView) -> Action:
+    """Decide about a claim that has no address object."""
+    if view.pool is None:
+        return Leave("there is no such pool yet")
+    if is_terminating(view.pool):
+        return Refuse(f"IPPool {view.key[1]} is being deleted")
+    if view.is_cluster_missing:
+        return Leave("the pool's cluster is not there")
+    if view.book.faults:
+        return Refuse(f"IPPool {view.key[1]} cannot be read: {'; '.join(map(str, view.book.faults[:5]))}")
+    if view.book.spec.external:
+        return Leave("the pool's addresses are made by others")
+    return _former(claim, view) or _picked(claim, view)
+
+
+def _former(claim: Object, view: PoolView) -> Action | None:
+    """Decide about a claim that has an address of its own already, without its object; nothing if it has none."""
+    own = own_address(claim)
+    if own is None:
+        return None
+    action = _own(claim, own, view)
+    if isinstance(action, Take) or not is_picked_here(claim) or was_served(claim):
+        return action
+    return None  # picked here, never given, and taken by somebody else meanwhile: the next pick solves that
+
+
+def _picked(claim: Object, view: PoolView) -> Action:
+    """Decide about a claim that never had an address."""
+    wish = wish_of(claim, view.book.spec.pre_allocations.get(key_of(claim)[1]))
+    match wish:
+        case None:
+            return PickAny()
+        case str(message):
+            return Refuse(message)
+        case Wish():
+            return _wished(claim, wish, view)
+
+
+def _own(claim: Object, position: int, view: PoolView) -> Action:
+    """Decide about the address that a claim had before, here or elsewhere: it gets that one, or waits (KD6)."""
+    spec, name = view.book.spec, key_of(claim)[1]
+    is_its = spec.pre_allocations.get(name) == position
+    kept_for_others = position in spec.fixed and not is_its
+    known = view.book.is_on_line(position) or is_its or (is_picked_here(claim) and spec.entry_at(position) is not None)
+    if kept_for_others or not known:
+        return Refuse(f"Address {format_address(position)} is not one that IPPool {view.key[1]} gives", position)
+    return _unless_held(claim, position, view, f"Address {format_address(position)}")
+
+
+def _wished(claim: Object, wish: Wish, view: PoolView) -> Action:
+    spec, position = view.book.spec, wish.position
+    shown = format_address(position)
+    if wish.kind is WishKind.PRE_ALLOCATED:
+        allows = spec.allows_outside if spec.allows_outside is not None else view.allows_outside
+        if spec.entry_at(position) is None and not allows:
+            return Refuse(OUT_OF_BOUNDS, position)
+        return _unless_held(claim, position, view, f"Pre-allocated IP {shown}")
+    if spec.entry_at(position) is None:
+        return Refuse(f"Requested IP {shown} is out of range of IPPool {view.key[1]}", position)
+    if not view.book.is_on_line(position) or view.book.others_at(position, uid_of(claim)):
+        return Refuse(NOT_AVAILABLE, position)
+    return Take(position)
+
+
+def _unless_held(claim: Object, position: int, view: PoolView, what: str) -> Action:
+    others = view.book.others_at(position, uid_of(claim))
+    return Refuse(f"{what} is held by {view.name_holder(view.key, others[0])}", position) if others else Take(position)
+
+
+def _is_paused(claim: Object, view: PoolView) -> bool:
+    """Return whether a claim is paused: by itself, by its pool, or by its cluster, else its pool's (KD11)."""
+    if PAUSED in annotations_of(claim) or view.is_paused:
+        return True
+    cluster = labels_of(claim).get(CLUSTER_NAME) or view.book.spec.cluster_name
+    return bool(cluster) and view.is_cluster_paused(view.key[0], cluster)
+
+
+def _candidates(claim: Object, view: PoolView) -> list[Object]:
+    """Return the address objects that are the claim's: by the owner's uid, else by name if no living claim owns it."""
+    uid, name = uid_of(claim), key_of(claim)[1]
+    found = []
+    for address in view.addresses_for(claim):
+        owners = owner_uids(address)
+        by_name = claim_name_of(address) == name and not any(view.lives(owner) for owner in owners)
+        if pool_of(address) == view.key and (uid in owners or by_name):
+            found.append(address)
+    return found
+
+
+def _best(claim: Object, candidates: Sequence[Object]) -> Object | None:
+    """Return the address that a claim has; nothing, if all that are left go with a former claim of its name (KD8)."""
+    usable = [each for each in candidates if uid_of(claim) in owner_uids(each) or not is_terminating(each)]
+    own = own_address(claim)
+    # Several, which is somebody's mistake: the one that the claim was given stays.
+    usable.sort(key=lambda each: (own is None or position_of(each) != own, is_terminating(each), holder_of(each)))
+    return usable[0] if usable else None

@@ -1,0 +1,101 @@
+"""What an IPClaim says: which pool it is for, which address it has or asks for, when it arrived."""
+
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+    CLAIM_FINALIZER,
+    GROUP,
+    IP_POOL,
+    OWN_ADDRESS,
+    PICKED_FOR,
+    PROPAGATION_FINALIZERS,
+    WISHED_ADDRESS,
+    annotations_of,
+    finalizers_of,
+    text,
+)
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.errors import Invalid
+
+CONFLICTING_WISHES = "PreAllocation and requested ip address are conflicting"
+
+
+class Reference(NamedTuple):
+    """The pool that a claim names."""
+
+    pool: Key
+    is_elsewhere: bool
+    """Whether it is in another namespace than the claim, which is not served (C28)."""
+
+
+def reference_of(claim: Object) -> Reference | None:
+    """Return the pool that a claim is for; nothing if it names none, or something that is no IPPool."""
+    namespace = key_of(claim)[0]
+    version, kind, name = (text(claim, "spec", "pool", part) for part in ("apiVersion", "kind", "name"))
+    if not name or kind not in ("", IP_POOL.kind) or (version and version.partition("/")[0] != GROUP):
+        return None
+    named = text(claim, "spec", "pool", "namespace")
+    return Reference((namespace, name), bool(named) and named != namespace)
+
+
+def arrival_of(claim: Object) -> tuple[str, str]:
+    """Return what claims are served in the order of (KD10)."""
+    return text(claim, "metadata", "creationTimestamp"), key_of(claim)[1]
+
+
+def foreign_finalizers(claim: Object) -> list[str]:
+    """Return the finalizers of others that still use the claim; the garbage collector's do not count (KD5)."""
+    return [each for each in finalizers_of(claim) if each != CLAIM_FINALIZER and each not in PROPAGATION_FINALIZERS]
+
+
+class WishKind(enum.Enum):
+    """Why a claim wants one address and no other."""
+
+    OWN = "own"
+    """It has had the address."""
+    PRE_ALLOCATED = "pre-allocated"
+    REQUESTED = "requested"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The address that a claim wants."""
+
+    kind: WishKind
+    position: int
+
+
+def own_address(claim: Object) -> int | None:
+    """Return the address that was picked for a claim, here or where it was moved from; rubbish counts as none."""
+    try:
+        return parse_address(annotations_of(claim).get(OWN_ADDRESS, ""))
+    except Invalid:
+        return None
+
+
+def is_picked_here(claim: Object) -> bool:
+    """Return whether the claim's own address was picked for this very claim, and not for the one it was moved from."""
+    return annotations_of(claim).get(PICKED_FOR) == uid_of(claim)
+
+
+def was_served(claim: Object) -> bool:
+    """Return whether the claim was already told of an address."""
+    return bool(text(claim, "status", "address", "name"))
+
+
+def wish_of(claim: Object, pre_allocated: int | None) -> Wish | str | None:
+    """Return the address that a claim or its pool asks for, nothing for any, or why the wish makes no sense."""
+    asked = annotations_of(claim).get(WISHED_ADDRESS) or text(claim, "spec", "tenure", "address")
+    if asked:
+        try:
+            position = parse_address(asked)
+        except Invalid:
+            return f'Invalid {WISHED_ADDRESS} annotation "{asked[:100]}": not a valid IP address'
+        if pre_allocated not in (None, position):
+            return CONFLICTING_WISHES
+        if pre_allocated is None:
+            return Wish(WishKind.REQUESTED, position)
+    return None if pre_allocated is None else Wish(WishKind.PRE_ALLOCATED, pre_allocated)

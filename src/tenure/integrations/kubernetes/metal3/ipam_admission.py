@@ -1,0 +1,85 @@
+"""The two webhooks of Metal3's kinds: ``/mutate`` fills in and translates, ``/validate`` refuses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tenure.integrations.kubernetes.metal3.address_admission import judge_address
+from tenure.integrations.kubernetes.metal3.admission_view import AdmissionView, Defaults, Judgement, is_judged
+from tenure.integrations.kubernetes.metal3.claim_admission import default_claim, judge_claim
+from tenure.integrations.kubernetes.metal3.invalid_object import refusal
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, text
+from tenure.integrations.kubernetes.metal3.pool_admission import default_pool, judge_pool
+from tenure.integrations.kubernetes.metal3.seed_spellings import respell
+from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
+from tenure.integrations.kubernetes.runtime.webhook_host import Admission, AdmissionRequest, Decision
+
+NOT_READY = Decision(
+    ["the operator is still reading the cluster; try again in a few seconds"], code=503, reason="ServiceUnavailable"
+)
+
+
+@dataclass(frozen=True)
+class AdmissionRules:
+    """What is done for one kind."""
+
+    type: ResourceType
+    judge: Callable[[AdmissionRequest, AdmissionView], Judgement]
+    default: Callable[[AdmissionRequest, AdmissionView], Defaults] | None = None
+
+
+RULES = {
+    IP_POOL.kind: AdmissionRules(IP_POOL, judge_pool, default_pool),
+    IP_CLAIM.kind: AdmissionRules(IP_CLAIM, judge_claim, default_claim),
+    IP_ADDRESS.kind: AdmissionRules(IP_ADDRESS, judge_address),
+}
+
+
+@dataclass(frozen=True)
+class IpamAdmission:
+    """Decides on Metal3's kinds by what the operator knows of the cluster."""
+
+    view: AdmissionView
+
+    @property
+    def admissions(self) -> dict[str, Admission]:
+        """Return the webhooks by their paths, for a ``WebhookHost``."""
+        return {"/mutate": self.mutate, "/validate": self.validate}
+
+    async def mutate(self, request: AdmissionRequest) -> Decision:
+        """Fill in what an object leaves out, and write early spellings in today's."""
+        rules = _rules_of(request)
+        if rules is None:
+            return Decision()
+        if self._is_too_early(request):
+            return NOT_READY
+        respelling = respell(request.kind, request.object or {})
+        if respelling.faults:
+            return refusal(rules.type, _name(request), respelling.faults, respelling.warnings)
+        steps, warnings = rules.default(request, self.view) if rules.default else Defaults([], [])
+        return Decision(warnings=[*respelling.warnings, *warnings], patch=[*respelling.steps, *steps])
+
+    async def validate(self, request: AdmissionRequest) -> Decision:
+        """Refuse what cannot be served, with all errors in one answer, and warn of what is odd."""
+        rules = _rules_of(request)
+        if rules is None:
+            return Decision()
+        if self._is_too_early(request):
+            return NOT_READY
+        faults, warnings = rules.judge(request, self.view)
+        if faults:
+            return refusal(rules.type, _name(request), faults, warnings)
+        return Decision(warnings=warnings)
+
+    def _is_too_early(self, request: AdmissionRequest) -> bool:
+        """Return whether the answer could be wrong: caches that are not whole do not know all holders."""
+        return not self.view.synced and is_judged(request)
+
+
+def _rules_of(request: AdmissionRequest) -> AdmissionRules | None:
+    """Return the rules for a request; nothing, if it is about another kind or stores no object."""
+    return RULES.get(request.kind) if isinstance(request.object, dict) else None
+
+
+def _name(request: AdmissionRequest) -> str:
+    metadata = (request.object or {}).get("metadata") or {}
+    return request.name or text(metadata, "name") or text(metadata, "generateName")

@@ -1,0 +1,342 @@
+"""Caches of pools, claims, addresses and clusters, and for each pool the record that their changes keep up to date.
+
+Every replica follows the server this way. So webhooks can judge on each of them, and a new leader need not begin anew.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from tenure.integrations.kubernetes.metal3.address_objects import (
+    claim_name_of,
+    holder_of,
+    is_cluster_apis,
+    owner_uids,
+    pool_of,
+    position_of,
+)
+from tenure.integrations.kubernetes.metal3.claim_reading import own_address, reference_of
+from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+    CLUSTER,
+    CLUSTER_API_ADDRESS,
+    CLUSTER_API_VERSIONS,
+    CLUSTER_NAME,
+    IP_ADDRESS,
+    IP_CLAIM,
+    IP_POOL,
+    PAUSED,
+    annotations_of,
+    field,
+    is_terminating,
+    labels_of,
+    text,
+)
+from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, NAME, OBJECT, RESERVED, Holder
+from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.metal3.pool_spec import PoolReading, PoolSpec, read_pool_spec
+from tenure.integrations.kubernetes.metal3.pool_status import foreign_entry
+from tenure.integrations.kubernetes.metal3.reservations import reserved_in
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
+from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
+from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+
+Wake = Callable[[Key], None]
+"""Ask for a pass over a pool."""
+
+
+class IpamCaches:
+    """What is known of the server. Cost: O(log n) a change; O(n log n) when a pool's ``spec`` changes."""
+
+    def __init__(self, client: ApiClient, namespaces: Sequence[str], meter: RuntimeMeter, wake: Wake) -> None:
+        self._wake = wake
+        self._records: dict[Key, PoolRecord] = {}
+        self._blocked: dict[Key, set[Key]] = {}
+        """Pools whose books have an address that cannot be given, by the object of another pool that has its name."""
+
+        def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> InformerGroup:
+            return InformerGroup(
+                namespaces, lambda name: Informer(client, kind, namespace=name, indexers=indexers, meter=meter)
+            )
+
+        self.pools = group(IP_POOL, {"cluster": _cluster_of_pool})
+        self.claims = group(IP_CLAIM, {"uid": _uid, "cluster": _cluster_of_claim})
+        self.addresses = group(IP_ADDRESS, {"claim": _claim_key, "owner": owner_uids, "pool": _pool_key})
+        self.cluster_apis = DiscoveredGroup(
+            client, CLUSTER_API_ADDRESS.group, CLUSTER_API_ADDRESS.plural, CLUSTER_API_VERSIONS,
+            lambda kind: group(kind, {"pool": _pool_key}),
+        )  # fmt: skip
+        self.clusters = DiscoveredGroup(client, CLUSTER.group, CLUSTER.plural, CLUSTER_API_VERSIONS, group)
+        self.pools.on_change(self._pool_changed)
+        self.claims.on_change(self._claim_changed)
+        self.addresses.on_change(self._address_changed)
+        self.cluster_apis.on_change(self._address_changed)
+        self.clusters.on_change(self._cluster_changed)
+
+    @property
+    def _groups(self) -> dict[str, InformerGroup | DiscoveredGroup]:
+        return {
+            "ippools": self.pools, "ipclaims": self.claims, "ipaddresses": self.addresses,
+            "cluster-api addresses": self.cluster_apis, "clusters": self.clusters,
+        }  # fmt: skip
+
+    def not_ready(self) -> dict[str, str]:
+        """Return the kinds that are not in the cache yet; without Metal3's kinds there is nothing to serve."""
+        missing = {
+            f"{name} in {namespace or 'the cluster'}": "not listed yet"
+            for name, group in self._groups.items()
+            for namespace in group.unsynced()
+        }
+        own = {"ippools": self.pools, "ipclaims": self.claims, "ipaddresses": self.addresses}
+        gone = [name for name, group in own.items() if not group.unsynced() and not group.is_there]
+        return missing | dict.fromkeys(gone, "the server does not have this kind: apply the definitions")
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether everything is in the caches."""
+        return not any(group.unsynced() for group in self._groups.values())
+
+    async def follow(self) -> None:
+        """Follow the server until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for group in self._groups.values():
+                tasks.create_task(group.run())
+            for own in (self.pools, self.claims, self.addresses):
+                tasks.create_task(own.compare_regularly())
+
+    async def compare(self) -> None:
+        """Read everything from the server itself, as a new leader does before its first pick (KP5)."""
+        for group in self._groups.values():
+            await group.wait_synced()
+        await asyncio.gather(*(group.compare() for group in self._groups.values()))
+
+    def record(self, pool: Key) -> PoolRecord:
+        """Return what is remembered of a pool; one that is only claimed, and not there, has a record, too."""
+        found = self._records.get(pool)
+        if found is None:
+            found = self._records[pool] = PoolRecord()
+        return found
+
+    def records(self) -> Iterator[tuple[Key, PoolRecord]]:
+        """Return all records."""
+        return iter(list(self._records.items()))
+
+    def addresses_for(self, claim: Object) -> list[Object]:
+        """Return the address objects that name a claim or are owned by it."""
+        found = {key_of(each): each for each in self.addresses.by_index("owner", uid_of(claim))}
+        found |= {key_of(each): each for each in self.addresses.by_index("claim", "/".join(key_of(claim)))}
+        return list(found.values())
+
+    def addresses_of(self, pool: Key) -> list[Object]:
+        """Return the address objects of both kinds that name a pool. O(n) of these."""
+        name = "/".join(pool)
+        return [*self.addresses.by_index("pool", name), *self.cluster_apis.by_index("pool", name)]
+
+    def lives(self, uid: str) -> bool:
+        """Return whether there is a claim of a uid."""
+        return bool(self.claims.by_index("uid", uid))
+
+    def is_cluster_paused(self, namespace: str, name: str) -> bool:
+        """Return whether there is such a cluster, and it is paused."""
+        cluster = self.clusters.get((namespace, name))
+        if cluster is None:
+            return False
+        return field(cluster, "spec", "paused") is True or PAUSED in annotations_of(cluster)
+
+    def is_cluster_missing(self, pool: Key) -> bool:
+        """Return whether a pool names a cluster that is not there (E2)."""
+        name = self.record(pool).book.spec.cluster_name
+        return bool(name) and self.clusters.get((pool[0], name)) is None
+
+    def name_holder(self, pool: Key, holder: Holder) -> str:
+        """Name a holder of an address for people."""
+        sort, name = holder
+        if sort in (CLAIM, RESERVED):
+            found = self.claims.by_index("uid", name)
+            return f"IPClaim {key_of(found[0])[1]}" if found else "a claim that is going"
+        address = self.addresses.get((pool[0], name)) if sort == OBJECT else None
+        return f"IPClaim {claim_name_of(address)} (IPAddress {name})" if address else f"IPAddress {name}"
+
+    def status_due(self, pool: Key) -> None:
+        """Ask for a look at a pool's status."""
+        self.record(pool).is_status_due = True
+        self._wake(pool)
+
+    def begin(self) -> None:
+        """Look at everything, as a new leader does; picks of a former leadership that were not written are free."""
+        for _, record in self.records():
+            for holder in record.book.holders_of_sort(CLAIM):
+                if not self.lives(holder[1]):
+                    record.book.drop(holder)
+            record.is_status_due = True
+        for claim in self.claims:
+            reference = reference_of(claim)
+            if reference is not None:
+                record = self.record(reference.pool)
+                record.book.hold((CLAIM, uid_of(claim)), own_address(claim))
+                record.dirty.add(key_of(claim))
+        for pool in list(self._records):
+            self._wake(pool)
+
+    def block_name(self, pool: Key, position: int, name: str) -> None:
+        """Do not pick an address whose object name another pool's object has, for as long as that is there."""
+        self.record(pool).book.hold((NAME, name), position)
+        self._blocked.setdefault((pool[0], name), set()).add(pool)
+
+    def _pool_changed(self, delta: Delta) -> None:
+        record, before, after = self.record(delta.key), delta.before, delta.after
+        if after is None:
+            record.book.lay(PoolReading(PoolSpec(), []))
+        elif before is None or before.get("spec") != after.get("spec"):
+            record.book.lay(read_pool_spec(after.get("spec")))
+        self._reserve(record, reserved_in(after) if after else {})
+        if after is None or before is None or _concerns_claims(before, after):
+            record.look_again()
+        record.is_status_due = True
+        self._wake(delta.key)
+
+    def _reserve(self, record: PoolRecord, reserved: dict[str, int]) -> None:
+        """Let reservations of living claims hold their addresses; of those that are gone, nothing remains to give."""
+        for holder in record.book.holders_of_sort(RESERVED):
+            if holder[1] not in reserved:
+                self._drop(record, holder)
+        for uid, position in reserved.items():
+            if self.lives(uid):
+                record.book.hold((RESERVED, uid), position)
+
+    def _claim_changed(self, delta: Delta) -> None:
+        before, after = delta.before, delta.after
+        left = reference_of(before) if before is not None else None
+        joined = reference_of(after) if after is not None else None
+        if (
+            before is not None
+            and left is not None
+            and (after is None or joined != left or uid_of(before) != uid_of(after))
+        ):
+            record = self.record(left.pool)
+            for sort in (CLAIM, RESERVED):
+                self._drop(record, (sort, uid_of(before)))
+            record.forget(delta.key)
+            self._index(record, delta.key)
+            self._wake(left.pool)
+        if after is not None and joined is not None:
+            record = self.record(joined.pool)
+            position = own_address(after)
+            if record.book.position_of((CLAIM, uid_of(after))) != position:
+                self._drop(record, (CLAIM, uid_of(after)))
+                record.book.hold((CLAIM, uid_of(after)), position)
+            record.dirty.add(delta.key)
+            self._index(record, delta.key)
+            self._wake(joined.pool)
+
+    def _address_changed(self, delta: Delta) -> None:
+        before, after = delta.before, delta.after
+        pools = {pool_of(each) for each in (before, after) if each is not None} - {None}
+        for pool in pools:
+            assert pool is not None
+            record = self.record(pool)
+            is_in = after is not None and pool_of(after) == pool
+            was_in = before is not None and pool_of(before) == pool
+            record.addresses += is_in - was_in
+            holder = holder_of(after or before or {})
+            position = position_of(after) if is_in and after is not None else None
+            if record.book.position_of(holder) != position:
+                self._drop(record, holder)
+                record.book.hold(holder, position)
+            entry = foreign_entry(after) if is_in and after is not None else None
+            record.foreign.pop(holder[1], None)
+            record.foreign |= {holder[1]: entry} if entry else {}
+            for claim in self._claims_of(before, after):
+                record.dirty.add(claim)
+                self._index(record, claim)
+            record.is_status_due = True
+            self._wake(pool)
+        if after is None:
+            self._unblock(delta.key)
+
+    def _cluster_changed(self, delta: Delta) -> None:
+        name = "/".join(delta.key)
+        pools = {key_of(pool) for pool in self.pools.by_index("cluster", name)}
+        for claim in self.claims.by_index("cluster", name):
+            reference = reference_of(claim)
+            if reference is not None:
+                self.record(reference.pool).dirty.add(key_of(claim))
+                pools.add(reference.pool)
+        for pool in pools:
+            self.record(pool).look_again()
+            self._wake(pool)
+
+    def _drop(self, record: PoolRecord, holder: Holder) -> None:
+        """Let a holder go; an address that is free by that serves the claims that wait for it."""
+        position = record.book.position_of(holder)
+        record.book.drop(holder)
+        if position is not None:
+            record.freed(position)
+
+    def _unblock(self, address: Key) -> None:
+        for pool in self._blocked.pop(address, ()):
+            record = self.record(pool)
+            self._drop(record, (NAME, address[1]))
+            self._wake(pool)
+
+    def _claims_of(self, *addresses: Object | None) -> Iterable[Key]:
+        """Return the claims that an address concerns, by its name for them and by its owners."""
+        for address in addresses:
+            if address is None or is_cluster_apis(address):
+                continue
+            yield key_of(address)[0], claim_name_of(address)
+            for uid in owner_uids(address):
+                yield from (key_of(claim) for claim in self.claims.by_index("uid", uid))
+
+    def _index(self, record: PoolRecord, claim: Key) -> None:
+        """Enter the address of a claim into the pool's list of them; only claims that exist are in it (KD1)."""
+        found = self.claims.get(claim)
+        reference = reference_of(found) if found is not None else None
+        written = None
+        if found is not None and reference is not None:
+            own = own_address(found)
+            places = [
+                (position_of(each) != own, text(each, "spec", "address"))
+                for each in self.addresses.by_index("claim", "/".join(claim))
+                if pool_of(each) == reference.pool
+            ]
+            written = min(places)[1] if places else None
+        if record.indexes.get(claim[1]) == written:
+            return
+        if written is None:
+            record.indexes.pop(claim[1], None)
+        else:
+            record.indexes[claim[1]] = written
+        record.is_status_due = True
+
+
+def _concerns_claims(before: Object, after: Object) -> bool:
+    """Return whether a change of a pool may change what is decided about its claims."""
+    if before.get("spec") != after.get("spec") or is_terminating(before) != is_terminating(after):
+        return True
+    return annotations_of(before) != annotations_of(after) or labels_of(before) != labels_of(after)
+
+
+def _uid(object: Object) -> Iterable[str]:
+    return (uid_of(object),)
+
+
+def _claim_key(address: Object) -> Iterable[str]:
+    return (f"{key_of(address)[0]}/{claim_name_of(address)}",)
+
+
+def _pool_key(address: Object) -> Iterable[str]:
+    pool = pool_of(address)
+    return ("/".join(pool),) if pool else ()
+
+
+def _cluster_of_pool(pool: Object) -> Iterable[str]:
+    name = text(pool, "spec", "clusterName")
+    return (f"{key_of(pool)[0]}/{name}",) if name else ()
+
+
+def _cluster_of_claim(claim: Object) -> Iterable[str]:
+    name = labels_of(claim).get(CLUSTER_NAME)
+    return (f"{key_of(claim)[0]}/{name}",) if name else ()

@@ -1,0 +1,138 @@
+"""The controller ``metal3``: serves IPClaims from IPPools, and judges what users write of these kinds."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+
+from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
+from tenure.integrations.kubernetes.metal3.ipam_admission import IpamAdmission
+from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.ipam_kinds import WATCH_FILTER, labels_of
+from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
+from tenure.integrations.kubernetes.metal3.ipam_samples import ipam_samples
+from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
+from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
+from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
+from tenure.integrations.kubernetes.operator_context import OperatorContext
+from tenure.integrations.kubernetes.operator_probes import Sample
+from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
+from tenure.integrations.kubernetes.operator_settings import OperatorSettings
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
+from tenure.integrations.kubernetes.runtime.leader_lease import NotLeading
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType
+from tenure.integrations.kubernetes.runtime.webhook_certificates import WebhookCertificates
+from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
+from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
+
+LOG = logging.getLogger(__name__)
+
+WORKERS = 16
+"""Pools that are served at once."""
+LONGEST_DELAY_S = 10.0
+
+REGISTRATION = "admissionregistration.k8s.io"
+CONFIGURATIONS = [
+    (ResourceType(REGISTRATION, "v1", f"{kind.lower()}s", kind, namespaced=False), "tenure-operator")
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+]
+SERVICE, SECRET_NAME = "tenure-operator", "tenure-operator-webhook"
+
+
+class IpamController:
+    """Serves pools on the leader; follows the server and judges objects on every replica."""
+
+    name = "metal3"
+
+    def __init__(self, context: OperatorContext) -> None:
+        settings = context.settings
+        self._settings = settings
+        self.meter = IpamMeter()
+        self.queue: WorkQueue[Key] = WorkQueue(longest_delay_s=LONGEST_DELAY_S)
+        self.caches = IpamCaches(context.client, settings.namespaces, context.meter, self.queue.add)
+        claims = ClaimWrites(context.client, self.caches, context.lease.check)
+        self.orphans = OrphanWatch(self.caches, claims, context.events, self.meter, settings.orphan_grace_s)
+        pools = PoolWrites(
+            context.client, self.caches, context.events, context.lease.check, orphans_of=self.orphans.of_pool
+        )
+        self.passes = PoolPasses(
+            self.caches, claims, pools, context.events, self.queue.add_after, self._serves,
+            allows_outside=settings.allow_outside, meter=self.meter,
+        )  # fmt: skip
+        self.host = WebhookHost(IpamAdmission(CachedView(self.caches, settings)).admissions)
+        own = settings.own_namespace
+        names = [f"{SERVICE}.{own}.svc", f"{SERVICE}.{own}.svc.cluster.local", "localhost", "127.0.0.1"]
+        self._certificates = WebhookCertificates(context.client, own, SECRET_NAME, names, CONFIGURATIONS)
+        self.webhook_port = 0
+        """Where the webhooks listen, once they do."""
+
+    def not_ready(self) -> Mapping[str, str]:
+        """Return what is not in the caches yet, and whether the certificate of the webhooks is missing."""
+        return self.caches.not_ready() | (self.host.not_ready() if self._settings.webhooks else {})
+
+    def samples(self) -> Iterator[Sample]:
+        """Return the numbers of this part."""
+        yield from queue_samples(self.name, self.queue)
+        yield from webhook_samples(self.name, self.host)
+        yield from ipam_samples(self.caches, self.meter, self.orphans)
+
+    async def follow(self) -> None:
+        """Keep caches up to date and judge objects, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.caches.follow())
+            if self._settings.webhooks:
+                tasks.create_task(self._judge())
+
+    async def lead(self) -> None:
+        """Serve claims until cancelled; everything is read from the server itself before the first pick (KP5)."""
+        await self.caches.compare()
+        self.caches.begin()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.queue.work(self.passes.settle, WORKERS, self._report))
+            tasks.create_task(self.orphans.run())
+            if self._settings.webhooks:
+                tasks.create_task(self._certificates.keep())
+
+    async def _judge(self) -> None:
+        runner, self.webhook_port = await self.host.start(self._settings.webhook_host, self._settings.webhook_port)
+        try:
+            await self._certificates.show(self.host)
+        finally:
+            await runner.cleanup()
+
+    def _serves(self, object: Object) -> bool:
+        """Return whether an object has the label that this operator filters by (E7)."""
+        wanted = self._settings.watch_filter
+        return not wanted or labels_of(object).get(WATCH_FILTER) == wanted
+
+    def _report(self, key: Key, error: Exception, delay_s: float) -> None:
+        LOG.warning("IPPool %s/%s: again in %.1f s: %s", *key, delay_s, error, exc_info=_unforeseen(error))
+
+
+class CachedView:
+    """What webhooks know of the cluster: this replica's caches."""
+
+    def __init__(self, caches: IpamCaches, settings: OperatorSettings) -> None:
+        self._caches = caches
+        self._settings = settings
+        self.default_strategy = settings.default_strategy
+        self.allow_outside = settings.allow_outside
+
+    @property
+    def synced(self) -> bool:
+        """Whether the caches hold all that the server holds."""
+        return self._caches.is_synced
+
+    def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Return whether the operator works in a namespace, on objects with such labels."""
+        wanted = self._settings.watch_filter
+        is_in = not self._settings.namespaces or namespace in self._settings.namespaces
+        return is_in and (not wanted or labels.get(WATCH_FILTER) == wanted)
+
+    def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
+        """Return the address objects of both kinds that name a pool."""
+        return self._caches.addresses_of((namespace, pool))
+
+
+def _unforeseen(error: Exception) -> bool:
+    """Return whether an error has a place in the log worth reading: an answer of the server says all by itself."""
+    return not isinstance(error, ApiError | ApiUnreachable | NotLeading)

@@ -1,0 +1,175 @@
+"""What an IPPool may say, and what it gets where it says nothing."""
+
+from collections.abc import Iterable, Iterator
+
+from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, position_of
+from tenure.integrations.kubernetes.metal3.admission_view import (
+    AdmissionView,
+    Defaults,
+    Judgement,
+    finalizer_step,
+    is_judged,
+)
+from tenure.integrations.kubernetes.metal3.ipam_kinds import POOL_FINALIZER, field, mapping, text
+from tenure.integrations.kubernetes.metal3.pool_spec import Fault, PoolEntry, PoolReading, PoolSpec, read_pool_spec
+from tenure.integrations.kubernetes.metal3.pool_warnings import LONGEST_NAME, is_object_name, pool_warnings
+from tenure.integrations.kubernetes.runtime.patches import Step
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, family_of, format_address
+from tenure.kernel.plan.plan_model import Policy
+
+LARGEST_RANDOM = (1 << 63) - 1
+"""The largest entry that Metal3 draws from; a larger one would not work after a return to Metal3 (A11)."""
+
+ADDRESS_LENGTHS = {Family.IPV4: 15, Family.IPV6: 39}
+MOST_NAMED = 10
+"""Of the addresses that a change would leave behind, so many are named."""
+
+NOT_SERVED = "is not served by this version"
+
+
+def default_pool(request: AdmissionRequest, view: AdmissionView) -> Defaults:
+    """Return what a pool gets: a strategy that it does not name (A2), and its finalizer."""
+    pool = request.object or {}
+    steps: list[Step] = []
+    strategy = text(request.before, "spec", "allocationStrategy") if request.before else view.default_strategy
+    if strategy and isinstance(field(pool, "spec"), dict) and not field(pool, "spec", "allocationStrategy"):
+        steps.append({"op": "add", "path": "/spec/allocationStrategy", "value": strategy})
+    if request.before is None and view.serves(request.namespace, mapping(pool, "metadata", "labels")):
+        steps += finalizer_step(pool, POOL_FINALIZER)
+    return Defaults(steps, [])
+
+
+def judge_pool(request: AdmissionRequest, view: AdmissionView) -> Judgement:
+    """Judge a pool that is created or changed."""
+    pool = request.object or {}
+    faults = [] if request.before is None else _changes(request.before, pool)
+    if not is_judged(request):
+        return Judgement(faults, [])
+    reading = read_pool_spec(field(pool, "spec"))
+    faults += _faults_of(mapping(pool, "spec"), reading)
+    faults += _name_prefix_faults(reading.spec, request.before)
+    if all(not fault.field.startswith("spec.pools") for fault in reading.faults):
+        faults += _outside(reading.spec, view, request.before is None)
+        faults += _left_behind(request, reading.spec, view)
+    return Judgement(faults, [] if reading.faults else pool_warnings(reading.spec))
+
+
+def _changes(before: Object, after: Object) -> list[Fault]:
+    """Return what was changed that cannot be (A13, A14)."""
+    faults = []
+    prefix = field(after, "spec", "namePrefix")
+    if prefix != field(before, "spec", "namePrefix"):
+        faults.append(Fault("spec.namePrefix", prefix, "cannot be modified"))
+    strategy = field(after, "spec", "allocationStrategy")
+    if (strategy or "sequential") != (field(before, "spec", "allocationStrategy") or "sequential"):
+        faults.append(Fault("spec.allocationStrategy", strategy, "cannot be modified after creation"))
+    return faults
+
+
+def _faults_of(written: Object, reading: PoolReading) -> Iterator[Fault]:
+    yield from reading.faults
+    yield from _doubles(written, reading.spec)
+    if reading.spec.policy is Policy.RANDOM:
+        yield from _not_random(written, reading.spec)
+    tenure = mapping(written, "tenure")
+    for name in ("coolingSeconds", "sticky", "namespaces", "ledger"):
+        # Such a field must not be ignored: an author who asked for cooling would believe in it.
+        if tenure.get(name):
+            yield Fault(f"spec.tenure.{name}", tenure[name], NOT_SERVED)
+
+
+def _doubles(written: Object, spec: PoolSpec) -> Iterator[Fault]:
+    """Yield addresses that are promised to two claims, in whatever spellings (A8)."""
+    first: dict[int, str] = {}
+    for name, position in spec.pre_allocations.items():
+        other = first.setdefault(position, name)
+        if other != name:
+            value = field(written, "preAllocations", name)
+            reason = f'IP address is already pre-allocated to claim "{other}"'
+            yield Fault(f"spec.preAllocations.{name}", value, reason)
+
+
+def _not_random(written: Object, spec: PoolSpec) -> Iterator[Fault]:
+    """Yield entries that have no size to draw from (A11)."""
+    for entry in spec.entries:
+        if reason := _why_not_random(entry):
+            value = written["pools"][entry.number]
+            text = f'cannot be used with allocationStrategy "random": {reason}'
+            yield Fault(f"spec.pools[{entry.number}]", value, text)
+
+
+def _why_not_random(entry: PoolEntry) -> str:
+    if entry.start is not None and entry.end is None and entry.subnet is None:
+        return "pool with Start requires End or Subnet to determine size"
+    if entry.bounds is not None and entry.bounds.size > LARGEST_RANDOM:
+        return "pool size exceeds int range"
+    return ""
+
+
+def _name_prefix_faults(spec: PoolSpec, before: Object | None) -> list[Fault]:
+    """Return why no object could be named after the pool.
+
+    The prefix cannot be changed, so an error that the pool has had all along would only forbid every other change.
+    """
+    faults = _prefix_faults(spec)
+    if faults and before is not None and faults == _prefix_faults(read_pool_spec(field(before, "spec")).spec):
+        return []
+    return faults
+
+
+def _prefix_faults(spec: PoolSpec) -> list[Fault]:
+    positions = [entry.bounds.first for entry in spec.entries if entry.bounds] + list(spec.pre_allocations.values())
+    families = {family_of(position) for position in positions} or set(Family)
+    family = max(families, key=lambda each: ADDRESS_LENGTHS[each])
+    longest = LONGEST_NAME - 1 - ADDRESS_LENGTHS[family]
+    if len(spec.name_prefix) > longest:
+        reason = f"is too long: with {FAMILY_NAMES[family]} addresses, at most {longest} characters fit into a name"
+        return [Fault("spec.namePrefix", spec.name_prefix, reason)]
+    if not is_object_name(f"{spec.name_prefix}-0"):
+        reason = "cannot begin a name: lower-case letters, digits, - and . are possible, a letter or digit comes first"
+        return [Fault("spec.namePrefix", spec.name_prefix, reason)]
+    return []
+
+
+def _outside(spec: PoolSpec, view: AdmissionView, is_new: bool) -> Iterator[Fault]:
+    """Yield pre-allocations that lie in no entry, unless the pool or the operator allows them (A10, KD9)."""
+    if view.allow_outside if spec.allows_outside is None else spec.allows_outside:
+        return
+    # Metal3 has this slip of the pen in its answer to a new pool, and scripts may look for it.
+    bounds = "bonds" if is_new else "bounds"
+    for position in spec.pre_allocations.values():
+        if spec.entry_at(position) is None:
+            reason = f"is out of {bounds} of the pools given, and spec.tenure.outsidePreAllocations is not allow"
+            yield Fault("spec.preAllocations", format_address(position), reason)
+
+
+def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView) -> list[Fault]:
+    """Return addresses in use that a change takes out of the pool (A15).
+
+    Objects are asked, not the status, which may be old or forged (KP13). An address that was in no entry before either,
+    made by hand or pre-allocated outside, does not hold up a change.
+    """
+    before = request.before
+    if before is None or field(before, "spec", "pools") == field(request.object or {}, "spec", "pools"):
+        return []
+    old = read_pool_spec(field(before, "spec")).spec
+    left = sorted(_fallen_out(old, spec, view.addresses_of(request.namespace, request.name)))
+    reason = "is in use but out of bounds of the pools given"
+    faults = [
+        Fault("spec.pools", format_address(position), f"{reason}: IPAddress {name} is for claim {claim}")
+        for position, name, claim in left[:MOST_NAMED]
+    ]
+    if more := len(left) - len(faults):
+        faults.append(Fault("spec.pools", more, "addresses more are in use but out of bounds of the pools given"))
+    return faults
+
+
+def _fallen_out(old: PoolSpec, new: PoolSpec, addresses: Iterable[Object]) -> Iterator[tuple[int, str, str]]:
+    for address in addresses:
+        position, claim = position_of(address), claim_name_of(address)
+        if position is None or old.entry_at(position) is None or new.entry_at(position) is not None:
+            continue
+        if new.pre_allocations.get(claim) != position:
+            yield position, text(address, "metadata", "name"), claim

@@ -1,0 +1,126 @@
+"""What a process remembers of a pool between two looks at it: its book, the claims to look at, and those that wait."""
+
+import heapq
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tenure.integrations.kubernetes.metal3.pool_book import PoolBook
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object
+
+FIRST_DELAY_S, LONGEST_DELAY_S = 0.05, 30.0
+
+Arrival = tuple[str, str]
+
+
+@dataclass
+class PoolRecord:
+    """The affairs of one pool. Every addition and removal is O(1), or O(log n) for the order of arrival."""
+
+    book: PoolBook = field(default_factory=PoolBook)
+    dirty: set[Key] = field(default_factory=set)
+    """Claims to look at in the next pass."""
+    unsettled: set[Key] = field(default_factory=set)
+    """Claims that wait for anything, and are looked at again when the pool or its cluster changes."""
+    indexes: dict[str, str] = field(default_factory=dict)
+    """Addresses by the names of existing claims, as ``status.indexes`` has them."""
+    foreign: dict[str, Object] = field(default_factory=dict)
+    """Addresses that others made and no claim has adopted, as the status lists them, by the object's name."""
+    addresses: int = 0
+    """How many address objects name the pool."""
+    is_status_due: bool = True
+    status_at: float = float("-inf")
+    """When the status was written last."""
+
+    def __post_init__(self) -> None:
+        self._line: list[tuple[Arrival, Key]] = []
+        self._arrivals: dict[Key, Arrival] = {}
+        self._wanted: dict[int, set[Key]] = {}
+        self._wants: dict[Key, int] = {}
+        self._failures: dict[Key, int] = {}
+        self._retries: list[tuple[float, Key]] = []
+
+    def take_dirty(self) -> list[Key]:
+        """Return the claims to look at, those whose retry is due included, and begin anew."""
+        now = time.monotonic()
+        while self._retries and self._retries[0][0] <= now:
+            self.dirty.add(heapq.heappop(self._retries)[1])
+        taken, self.dirty = sorted(self.dirty), set()
+        return taken
+
+    def look_again(self) -> None:
+        """Look at everything that waits, since what it waits for may have come."""
+        self.dirty |= self.unsettled
+
+    def failed(self, claim: Key) -> float:
+        """Look at a claim again later, each time later, and return when; other claims are not delayed."""
+        count = self._failures[claim] = self._failures.get(claim, 0) + 1
+        delay_s = min(FIRST_DELAY_S * 2.0 ** min(count, 20), LONGEST_DELAY_S)
+        heapq.heappush(self._retries, (time.monotonic() + delay_s, claim))
+        return delay_s
+
+    def succeeded(self, claim: Key) -> None:
+        """Forget the failures of a claim."""
+        self._failures.pop(claim, None)
+
+    def forget(self, claim: Key) -> None:
+        """Forget everything of a claim that is gone."""
+        self.unsettled.discard(claim)
+        self.leave_line(claim)
+        self.stop_wanting(claim)
+        self._failures.pop(claim, None)
+
+    def join_line(self, claim: Key, arrival: Arrival) -> None:
+        """Let a claim wait for any address; it keeps its place by when it arrived (KD10)."""
+        if self._arrivals.get(claim) != arrival:
+            self.is_status_due = True
+            self._arrivals[claim] = arrival
+            heapq.heappush(self._line, (arrival, claim))
+
+    def leave_line(self, claim: Key) -> None:
+        """Let a claim wait no longer for any address."""
+        if self._arrivals.pop(claim, None) is not None:
+            self.is_status_due = True
+
+    def next_in_line(self) -> Key | None:
+        """Take the claim that has waited longest out of the line."""
+        while self._line:
+            arrival, claim = heapq.heappop(self._line)
+            if self._arrivals.get(claim) == arrival:
+                del self._arrivals[claim]
+                return claim
+        return None
+
+    @property
+    def waiting(self) -> int:
+        """Return how many claims wait for any address."""
+        return len(self._arrivals)
+
+    @property
+    def oldest_waiting(self) -> str:
+        """Return when the claim that has waited longest was created; nothing if none waits."""
+        while self._line and self._arrivals.get(self._line[0][1]) != self._line[0][0]:
+            heapq.heappop(self._line)
+        return self._line[0][0][0] if self._line else ""
+
+    def in_line(self) -> Iterable[Key]:
+        """Return the claims that wait for any address, in no order."""
+        return list(self._arrivals)
+
+    def want(self, claim: Key, position: int) -> None:
+        """Let a claim wait for one address."""
+        self.stop_wanting(claim)
+        self._wants[claim] = position
+        self._wanted.setdefault(position, set()).add(claim)
+
+    def stop_wanting(self, claim: Key) -> None:
+        """Let a claim wait no longer for one address."""
+        if (position := self._wants.pop(claim, None)) is not None:
+            waiting = self._wanted[position]
+            waiting.discard(claim)
+            if not waiting:
+                del self._wanted[position]
+
+    def freed(self, position: int) -> None:
+        """Look at the claims that wait for an address."""
+        self.dirty |= self._wanted.get(position, set())

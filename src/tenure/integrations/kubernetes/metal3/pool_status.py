@@ -1,0 +1,125 @@
+"""What an IPPool's ``status`` says: Metal3's fields, and ours under the one key ``tenure`` (KD3)."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_made_here
+from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+    ADDRESS_FINALIZER,
+    STORED_INDEXES,
+    WHOLE_AGAIN,
+    field,
+    finalizers_of,
+    is_terminating,
+    text,
+)
+from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
+from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family
+
+LARGEST = 2**63 - 1
+"""What an integer of the API holds; a larger count is written as this."""
+SAMPLE = 50
+"""How many addresses of others, and orphans, are listed by name."""
+
+
+def now_text() -> str:
+    """Return the time as Kubernetes writes it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def shown_indexes(record: PoolRecord, pool: Object) -> Mapping[str, str]:
+    """Return what ``status.indexes`` is to say: an object of too many entries could not be stored any more (KD4)."""
+    limit = STORED_INDEXES if field(pool, "status", "indexes") else WHOLE_AGAIN
+    return record.indexes if len(record.indexes) <= limit else {}
+
+
+def own_status(
+    record: PoolRecord, pool: Object, reserved: list[Object], problem: tuple[str, str], orphans: list[Object]
+) -> Object:
+    """Return what ``status.tenure`` is to say; a problem is a reason and a message, both empty if there is none."""
+    book = record.book
+    families = [
+        {
+            "family": FAMILY_NAMES[family],
+            "total": min(book.spec.size_of(family), LARGEST),
+            "free": min(book.free_of(family), LARGEST),
+        }
+        for family in Family
+        if book.spec.size_of(family)
+    ]
+    return {
+        "observedGeneration": int(pool["metadata"].get("generation") or 0),
+        "addresses": {
+            "total": min(book.spec.size, LARGEST),
+            "free": min(book.free, LARGEST),
+            "used": book.held,
+            "kept": min(book.kept_back, LARGEST),
+            "waiting": record.waiting,
+        },
+        "families": families,
+        "reserving": reserved,
+        "conditions": [_condition(pool, *problem)],
+        "foreign": list(islice(record.foreign.values(), SAMPLE)),
+        "orphans": orphans[:SAMPLE],
+    }
+
+
+def foreign_entry(address: Object) -> Object | None:
+    """Return how an address is listed that others made and no claim here has adopted; nothing for any other."""
+    if is_made_here(address) or ADDRESS_FINALIZER in finalizers_of(address):
+        return None
+    return {"address": text(address, "spec", "address"), "name": key_of(address)[1], "claim": claim_name_of(address)}
+
+
+def problem_of(record: PoolRecord, pool: Object, *, is_paused: bool, is_cluster_missing: bool) -> tuple[str, str]:
+    """Return why a pool gives no addresses, as a reason and a message; both empty if it does."""
+    spec = record.book.spec
+    if is_terminating(pool):
+        return "Deleting", "the pool goes when its last address is released"
+    if record.book.faults:
+        return "SpecInvalid", "; ".join(map(str, record.book.faults[:5]))
+    if is_cluster_missing:
+        return "ClusterMissing", f"Cluster {spec.cluster_name} is not there; nothing is given until it is"
+    if is_paused:
+        return "Paused", "the pool or its cluster is paused"
+    if record.waiting and not record.book.free:
+        return "Exhausted", f"{record.waiting} claims wait for an address"
+    return "", ""
+
+
+def status_changes(pool: Object, indexes: Mapping[str, str], own: Object) -> Object:
+    """Return the fields of a merge patch that make the status what it should be; nothing if it is that already."""
+    status = pool.get("status") or {}
+    before: Mapping[str, Any] = status.get("indexes") or {}
+    changes: Object = {}
+    indexed: Object = {name: address for name, address in indexes.items() if before.get(name) != address}
+    indexed |= dict.fromkeys(before.keys() - indexes.keys())
+    if indexed:
+        changes["indexes"] = indexed
+        changes["lastUpdated"] = now_text()
+    before_own = status.get("tenure") or {}
+    changed = {name: value for name, value in own.items() if before_own.get(name) != value}
+    # A list that is empty need not be there.
+    changed = {name: value or None for name, value in changed.items() if value or before_own.get(name)}
+    if changed:
+        changes["tenure"] = changed
+    return changes
+
+
+def _condition(pool: Object, reason: str, message: str) -> Object:
+    """Return the condition Ready, with the time of its last change."""
+    condition = {
+        "type": "Ready",
+        "status": "False" if reason else "True",
+        "reason": reason or "Serving",
+        "message": message,
+        "observedGeneration": int(pool["metadata"].get("generation") or 0),
+    }
+    known = field(pool, "status", "tenure", "conditions")
+    for each in known if isinstance(known, list) else ():
+        if text(each, "type") == "Ready" and each.get("status") == condition["status"]:
+            return {**condition, "lastTransitionTime": each.get("lastTransitionTime") or now_text()}
+    return {**condition, "lastTransitionTime": now_text()}

@@ -1,0 +1,180 @@
+"""The writes on pools: finalizer and cluster, reservations, status. Each names the version that was read."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+    CLUSTER,
+    CLUSTER_NAME,
+    IP_POOL,
+    POOL_FINALIZER,
+    PROVIDER_LABEL,
+    RESERVING,
+    annotations_of,
+    finalizers_of,
+    is_terminating,
+    labels_of,
+    text,
+)
+from tenure.integrations.kubernetes.metal3.pool_book import RESERVED
+from tenure.integrations.kubernetes.metal3.pool_spec import PoolSpec
+from tenure.integrations.kubernetes.metal3.pool_status import own_status, problem_of, shown_indexes, status_changes
+from tenure.integrations.kubernetes.metal3.reservations import as_annotation, reserved_in, reserving
+from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing, WriteConflict
+from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
+from tenure.integrations.kubernetes.runtime.patches import Step, guarded, pointer, remove_finalizer, status_patch
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+
+GONE: Object = {"kind": "Status", "metadata": {}}
+
+
+@dataclass
+class PoolWrites:
+    """Writes on pools; each answer is in the caches before the next decision."""
+
+    client: ApiClient
+    caches: IpamCaches
+    events: EventRecorder
+    check: Callable[[], None]
+    """Raises if this process does not lead any more; asked before every write."""
+    orphans_of: Callable[[Key], list[Object]] = field(default=lambda key: [])
+    """Return the addresses of a pool without a claim, as the status lists them."""
+    _is_foreign_kind: bool = False
+    """Whether the definition of the kind has no room for ``status.tenure``: it is Metal3's (KD4)."""
+
+    async def prepare(self, pool: Object, spec: PoolSpec) -> Object:
+        """Give a pool its finalizer, and what binds it to its cluster (E1); return the pool."""
+        steps = [*_finalizer_steps(pool), *self._cluster_steps(pool, spec)]
+        if not steps or is_terminating(pool):
+            return pool
+        self.check()
+        patched = await self.client.patch(IP_POOL, pool, guarded(pool, *steps))
+        self.caches.pools.wrote(patched)
+        return patched
+
+    async def reserve(self, key: Key, chosen: dict[str, int]) -> Object:
+        """Reserve addresses for claims by their uids, with all else that the status is to say; return the pool."""
+        pool = self.caches.pools.get(key)
+        if pool is None or is_terminating(pool):
+            raise WriteConflict(409, "Conflict", f"IPPool {key[1]} is going")
+        entries = reserving({**self._still_reserved(key, pool), **chosen}.items())
+        if not self._is_foreign_kind:
+            pool = await self._patch_status(key, pool, entries)
+            if chosen.keys() <= reserved_in(pool).keys():
+                return pool
+            self._is_foreign_kind = True
+        return await self._annotate(pool, entries)
+
+    async def write_status(self, key: Key) -> None:
+        """Write what the status is to say, if it says something else."""
+        pool = self.caches.pools.get(key)
+        if pool is None:
+            return
+        entries = reserving(self._still_reserved(key, pool).items())
+        pool = await self._patch_status(key, pool, entries)
+        if RESERVING in annotations_of(pool) and not entries:
+            step: Step = {"op": "remove", "path": pointer("metadata", "annotations", RESERVING)}
+            self.check()
+            self.caches.pools.wrote(await self.client.patch(IP_POOL, pool, guarded(pool, step)))
+
+    async def let_go(self, pool: Object) -> None:
+        """Take the finalizer away, so that a pool without addresses can go (D6, D7)."""
+        if POOL_FINALIZER not in finalizers_of(pool):
+            return
+        self.check()
+        try:
+            answer = await self.client.patch(IP_POOL, pool, remove_finalizer(pool, POOL_FINALIZER))
+        except ObjectMissing:
+            answer = GONE
+        self.caches.pools.deleted(pool, answer)
+
+    async def refresh(self, key: Key) -> None:
+        """Read a pool from the server itself."""
+        try:
+            self.caches.pools.wrote(await self.client.get(IP_POOL.path(*key)))
+        except ObjectMissing:
+            pool = self.caches.pools.get(key)
+            if pool is not None:
+                self.caches.pools.deleted(pool, GONE)
+
+    def _still_reserved(self, key: Key, pool: Object) -> dict[str, int]:
+        """Return the reservations that still count: their claim is there, and no object of it is seen yet (KD4)."""
+        book = self.caches.record(key).book
+        kept = {}
+        for uid, position in reserved_in(pool).items():
+            claims = self.caches.claims.by_index("uid", uid)
+            if claims and not self.caches.addresses_for(claims[0]) and book.position_of((RESERVED, uid)) == position:
+                kept[uid] = position
+        return kept
+
+    async def _patch_status(self, key: Key, pool: Object, entries: list[Object]) -> Object:
+        record = self.caches.record(key)
+        cluster = record.book.spec.cluster_name
+        problem = problem_of(
+            record, pool, is_paused=bool(cluster) and self.caches.is_cluster_paused(key[0], cluster),
+            is_cluster_missing=self.caches.is_cluster_missing(key),
+        )  # fmt: skip
+        if problem[0] in ("SpecInvalid", "ClusterMissing"):
+            self.events.record(IP_POOL, pool, *problem, "Warning")
+        own = {} if self._is_foreign_kind else own_status(record, pool, entries, problem, self.orphans_of(key))
+        changes = status_changes(pool, shown_indexes(record, pool), own)
+        record.is_status_due = False
+        if not changes:
+            return pool
+        record.status_at = time.monotonic()
+        self.check()
+        try:
+            patch = status_patch(pool, changes)
+            patched = await self.client.patch(IP_POOL, pool, patch, content_type=MERGE_PATCH, subresource="status")
+        except BaseException:
+            record.is_status_due = True
+            raise
+        self.caches.pools.wrote(patched)
+        # The answer is no news by itself; what others change in the status is.
+        record.is_status_due = False
+        return patched
+
+    async def _annotate(self, pool: Object, entries: list[Object]) -> Object:
+        """Reserve in an annotation, where the definition of the kind has no room for ours."""
+        value = as_annotation(entries)
+        if annotations_of(pool):
+            step: Step = {"op": "add", "path": pointer("metadata", "annotations", RESERVING), "value": value}
+        else:
+            step = {"op": "add", "path": "/metadata/annotations", "value": {RESERVING: value}}
+        self.check()
+        patched = await self.client.patch(IP_POOL, pool, guarded(pool, step))
+        self.caches.pools.wrote(patched)
+        return patched
+
+    def _cluster_steps(self, pool: Object, spec: PoolSpec) -> list[Step]:
+        """Return what binds a pool to its cluster: labels, and an owner that is no controller."""
+        cluster = self.caches.clusters.get((key_of(pool)[0], spec.cluster_name)) if spec.cluster_name else None
+        if cluster is None:
+            return []
+        labels = {CLUSTER_NAME: spec.cluster_name, PROVIDER_LABEL[0]: PROVIDER_LABEL[1]}
+        steps: list[Step] = []
+        if any(labels_of(pool).get(name) != value for name, value in labels.items()):
+            steps.append({"op": "add", "path": "/metadata/labels", "value": {**labels_of(pool), **labels}})
+        owners = pool["metadata"].get("ownerReferences") or []
+        # By kind and name alone: after a move the uid and the version differ (E10).
+        known = any((text(each, "kind"), text(each, "name")) == (CLUSTER.kind, spec.cluster_name) for each in owners)
+        if not known and not spec.outlives_cluster:
+            reference = {
+                "apiVersion": text(cluster, "apiVersion") or CLUSTER.api_version,
+                "kind": CLUSTER.kind,
+                "name": spec.cluster_name,
+                "uid": uid_of(cluster),
+                "controller": False,
+            }
+            steps.append({"op": "add", "path": "/metadata/ownerReferences", "value": [*owners, reference]})
+        return steps
+
+
+def _finalizer_steps(pool: Object) -> list[Step]:
+    present = finalizers_of(pool)
+    if POOL_FINALIZER in present:
+        return []
+    return [{"op": "add", "path": "/metadata/finalizers", "value": [*present, POOL_FINALIZER]}]

@@ -1,0 +1,111 @@
+"""A kind of which the server decides the version, and whether it is there at all (KP6)."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
+from tenure.integrations.kubernetes.runtime.discovery import find_kind
+from tenure.integrations.kubernetes.runtime.informer import Handler
+from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
+from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType
+
+LOG = logging.getLogger(__name__)
+
+LOOKS_EVERY_S = 10.0
+
+MakeGroup = Callable[[ResourceType], InformerGroup]
+
+
+class DiscoveredGroup:
+    """The informers of a kind in the first of the wanted versions that the server serves.
+
+    While the server has no such kind, the group is empty and synced. A definition that is deleted and made again in
+    another version is found within ``LOOKS_EVERY_S``, like one that comes later.
+    """
+
+    def __init__(
+        self, client: ApiClient, group: str, plural: str, versions: Sequence[str], make: MakeGroup,
+        looks_every_s: float = LOOKS_EVERY_S,
+    ) -> None:  # fmt: skip
+        self._client = client
+        self._wanted = (group, plural, tuple(versions))
+        self._make = make
+        self._looks_every_s = looks_every_s
+        self._informers: InformerGroup | None = None
+        self._looked = asyncio.Event()
+        self._handlers: list[Handler] = []
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(self._informers or ())
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the server has this kind."""
+        return self._informers is not None and self._informers.is_there
+
+    def unsynced(self) -> list[str]:
+        """Return the namespaces that are not in the cache yet; an empty name is the whole cluster."""
+        if not self._looked.is_set():
+            return [""]
+        return self._informers.unsynced() if self._informers else []
+
+    def get(self, key: Key) -> Object | None:
+        """Return an object, or nothing."""
+        return self._informers.get(key) if self._informers else None
+
+    def by_index(self, name: str, value: str) -> list[Object]:
+        """Return the objects that an indexer puts under a value."""
+        return self._informers.by_index(name, value) if self._informers else []
+
+    def on_change(self, handler: Handler) -> None:
+        """Call a handler for every change from now on."""
+        self._handlers.append(handler)
+
+    async def wait_synced(self) -> None:
+        """Wait until it is known whether the kind is there, and its objects are in the cache."""
+        await self._looked.wait()
+        if self._informers:
+            await self._informers.wait_synced()
+
+    async def compare(self) -> int:
+        """List everything and mend the caches where they differ."""
+        return await self._informers.compare() if self._informers else 0
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        while True:
+            try:
+                kind = await find_kind(self._client, *self._wanted)
+            except (ApiError, ApiUnreachable) as error:
+                LOG.warning("%s: %s", self._wanted[1], error)
+                await asyncio.sleep(min(1.0, self._looks_every_s))
+                continue
+            if kind is None:
+                self._looked.set()
+                await asyncio.sleep(self._looks_every_s)
+            else:
+                await self._follow(self._make(kind))
+
+    async def _follow(self, informers: InformerGroup) -> None:
+        """Follow a version of the kind for as long as the server has it; then everything in it is gone."""
+        self._informers = informers
+        for handler in self._handlers:
+            informers.on_change(handler)
+        self._looked.set()
+        running = asyncio.create_task(informers.run())
+        try:
+            await informers.wait_synced()
+            while informers.is_there:
+                done, _ = await asyncio.wait({running}, timeout=self._looks_every_s)
+                if done:
+                    running.result()
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+        self._informers = None
+        for object in informers:
+            for handler in self._handlers:
+                handler(Delta(object, None))

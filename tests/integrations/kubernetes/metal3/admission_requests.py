@@ -1,0 +1,122 @@
+"""Requests to the webhooks of Metal3's kinds, without a server, and a cluster as the webhooks see it."""
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tenure.integrations.kubernetes.metal3.address_objects import pool_of
+from tenure.integrations.kubernetes.metal3.ipam_admission import IpamAdmission
+from tenure.integrations.kubernetes.metal3.ipam_kinds import CLUSTER_API_ADDRESS, GROUP, IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
+from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest, Decision
+
+NAMESPACE = "m3"
+
+
+@dataclass
+class View:
+    """What the operator would know."""
+
+    addresses: list[Object] = field(default_factory=list)
+    synced: bool = True
+    default_strategy: str = "sequential"
+    allow_outside: bool = False
+    served: bool = True
+
+    def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return self.served and labels.get("ignored") is None
+
+    def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
+        return [address for address in self.addresses if pool_of(address) == (namespace, pool)]
+
+
+def an_object(kind: ResourceType, name: str, spec: Any, **metadata: Any) -> Object:
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"namespace": NAMESPACE, "name": name, **metadata},
+        "spec": spec,
+    }
+
+
+def a_pool(*entries: Object, **spec: Any) -> Object:
+    return an_object(IP_POOL, "p", {"namePrefix": "p", "pools": list(entries), **spec})
+
+
+def a_range(start: str, end: str, **more: Any) -> Object:
+    return {"start": start, "end": end, **more}
+
+
+def a_claim(name: str = "c", pool: str = "p", annotations: Object | None = None, **spec: Any) -> Object:
+    return an_object(IP_CLAIM, name, {"pool": {"name": pool}, **spec}, annotations=annotations or {})
+
+
+def an_address(name: str, address: str, claim: str, pool: str = "p", **spec: Any) -> Object:
+    written = {"address": address, "pool": {"name": pool}, "claim": {"name": claim}, **spec}
+    return an_object(IP_ADDRESS, name, written)
+
+
+def a_cluster_api_address(name: str, address: str, claim: str, pool: str = "p") -> Object:
+    reference = {"apiGroup": GROUP, "kind": IP_POOL.kind, "name": pool}
+    return an_object(CLUSTER_API_ADDRESS, name, {"address": address, "poolRef": reference, "claimRef": {"name": claim}})
+
+
+def changed(object: Object, **spec: Any) -> Object:
+    """Return an object with another ``spec``; a field that is nothing is left out."""
+    written = {**object["spec"], **spec}
+    return {**object, "spec": {name: value for name, value in written.items() if value is not None}}
+
+
+def a_request(object: Any, before: Any = None, kind: str = "") -> AdmissionRequest:
+    metadata = object.get("metadata") if isinstance(object, dict) else None
+    return AdmissionRequest(
+        uid="1",
+        operation="CREATE" if before is None else "UPDATE",
+        kind=kind or object["kind"],
+        namespace=NAMESPACE,
+        name=metadata.get("name", "") if isinstance(metadata, dict) else "",
+        user="ann",
+        object=object,
+        before=before,
+        dry_run=False,
+    )
+
+
+async def validated(object: Object, before: Object | None = None, view: View | None = None) -> Decision:
+    return await IpamAdmission(view or View()).validate(a_request(object, before))
+
+
+async def mutated(object: Object, before: Object | None = None, view: View | None = None) -> tuple[Object, Decision]:
+    """Return what becomes of an object, and the answer that says so."""
+    decision = await IpamAdmission(view or View()).mutate(a_request(object, before))
+    return applied(object, decision.patch), decision
+
+
+async def errors(object: Object, before: Object | None = None, view: View | None = None) -> str:
+    """Return why an object is refused; empty if it is not."""
+    decision = await validated(object, before, view)
+    assert not decision.errors or (decision.code, decision.reason) == (422, "Invalid")
+    return "".join(decision.errors)
+
+
+async def warnings(object: Object, before: Object | None = None, view: View | None = None) -> list[str]:
+    """Return what the author of an object, which is accepted, is warned of."""
+    decision = await validated(object, before, view)
+    assert decision.errors == ()
+    return list(decision.warnings)
+
+
+def applied(object: Object, patch: Iterable[Object]) -> Object:
+    """Apply a JSON patch of steps ``add`` and ``remove`` on maps."""
+    result: Object = copy.deepcopy(object)
+    for step in patch:
+        *parents, name = [part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:]]
+        place = result
+        for parent in parents:
+            place = place[parent]
+        if step["op"] == "add":
+            place[name] = step["value"]
+        else:
+            del place[name]
+    return result

@@ -1,0 +1,167 @@
+"""What an IPClaim may say: cases B1 to B3, KP3, and an address that came with a copied text."""
+
+from typing import Any
+
+import pytest
+
+from tenure.integrations.kubernetes.metal3.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, PICKED_FOR
+from tests.integrations.kubernetes.metal3.admission_requests import (
+    View,
+    a_claim,
+    a_cluster_api_address,
+    an_address,
+    changed,
+    errors,
+    mutated,
+)
+
+INVALID = 'IPClaim.ipam.metal3.io "c" is invalid: '
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"name": "p"},
+        {"name": "p", "kind": "IPPool", "apiVersion": "ipam.metal3.io/v1alpha1", "namespace": "m3"},
+        {"name": "p", "apiVersion": "ipam.metal3.io/v1beta7"},
+    ],
+)
+async def test_a_claim_for_our_pool_gets_its_finalizer(reference: dict[str, str]) -> None:
+    """KP3: also where there is no such pool yet (C30)."""
+    claim, _ = await mutated(changed(a_claim(), pool=reference))
+
+    assert claim["metadata"]["finalizers"] == [CLAIM_FINALIZER]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {},
+        {"name": "p", "kind": "InClusterIPPool"},
+        {"name": "p", "apiVersion": "ipam.cluster.x-k8s.io/v1alpha2"},
+        {"name": "p", "namespace": "other"},
+    ],
+)
+async def test_a_claim_for_a_pool_that_is_not_ours_is_left_alone(reference: dict[str, str]) -> None:
+    """KP3."""
+    _, decision = await mutated(changed(a_claim(), pool=reference))
+
+    assert decision.patch == []
+
+
+async def test_a_claim_that_is_not_served_and_a_changed_one_get_no_finalizer() -> None:
+    """KD6: a finalizer that somebody took away is not put back by an update."""
+    _, unserved = await mutated(a_claim(), view=View(served=False))
+    _, update = await mutated(a_claim(), a_claim())
+
+    assert (unserved.patch, update.patch) == ([], [])
+
+
+KEPT = {OWN_ADDRESS: "10.0.0.12", PICKED_FOR: "a-uid", "mine": "stays"}
+HOLDERS = [
+    an_address("p-10-0-0-12", "10.0.0.12", "original"),
+    a_cluster_api_address("p-10-0-0-12", "10.0.0.12", "original"),
+]
+
+
+@pytest.mark.parametrize("holder", HOLDERS, ids=["metal3", "cluster-api"])
+async def test_a_copied_claim_loses_the_address_of_its_original(holder: dict[str, Any]) -> None:
+    claim, decision = await mutated(a_claim(annotations=KEPT), view=View([holder]))
+
+    assert claim["metadata"]["annotations"] == {"mine": "stays"}
+    (warning,) = decision.warnings
+    assert "IPAddress p-10-0-0-12 holds 10.0.0.12 for claim original" in warning
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        [],
+        [an_address("p-10-0-0-12", "10.0.0.12", "c")],
+        [an_address("q-10-0-0-12", "10.0.0.12", "original", pool="q")],
+        [an_address("p-10-0-0-13", "10.0.0.13", "original")],
+    ],
+)
+async def test_a_claim_that_was_moved_keeps_its_address(addresses: list[dict[str, Any]]) -> None:
+    """KD6: claims arrive before their addresses, or after them."""
+    claim, decision = await mutated(a_claim(annotations=KEPT), view=View(addresses))
+
+    assert claim["metadata"]["annotations"] == KEPT
+    assert decision.warnings == []
+
+
+@pytest.mark.parametrize("pool", [{}, {"name": ""}, None])
+async def test_a_claim_names_a_pool(pool: object) -> None:
+    """B1."""
+    assert await errors(changed(a_claim(), pool=pool)) == f'{INVALID}spec.pool.name: Invalid value: "": cannot be empty'
+
+
+@pytest.mark.parametrize("reference", [{"name": "q"}, {"name": "p", "namespace": "x"}, {"name": "p", "kind": "IPPool"}])
+async def test_the_pool_of_a_claim_cannot_be_modified(reference: dict[str, str]) -> None:
+    """B2."""
+    found = await errors(changed(a_claim(), pool=reference), a_claim())
+
+    assert found.startswith(f"{INVALID}spec.pool: Invalid value: {{")
+    assert found.endswith("}: cannot be modified")
+
+
+async def test_other_parts_of_the_reference_may_change() -> None:
+    """B2: as in Metal3, which does not look at them."""
+    after = changed(a_claim(), pool={"name": "p", "apiVersion": "ipam.metal3.io/v1alpha1"})
+
+    assert await errors(after, a_claim()) == ""
+
+
+@pytest.mark.parametrize("name", ["ipAddress", OWN_ADDRESS])
+@pytest.mark.parametrize("value", ["banana", "10.0.0.1/24", "fe80::1%eth0", "::ffff:10.0.0.1", "10.0.0.01", " "])
+async def test_an_annotation_that_is_no_address_is_refused(name: str, value: str) -> None:
+    """B3."""
+    rubbish = a_claim(annotations={name: value})
+
+    assert (await errors(rubbish)).startswith(f'{INVALID}metadata.annotations.{name}: Invalid value: "{value}": is')
+    assert await errors(rubbish, a_claim()) != ""
+    assert await errors(changed(rubbish, x="y"), rubbish) == ""
+
+
+async def test_an_empty_annotation_asks_for_nothing() -> None:
+    """B3: as in Metal3."""
+    assert await errors(a_claim(annotations={"ipAddress": ""})) == ""
+
+
+async def test_a_claim_for_a_pool_in_another_namespace_is_accepted() -> None:
+    """C28: the controller says on the claim that it is not served."""
+    assert await errors(changed(a_claim(), pool={"name": "p", "namespace": "other"})) == ""
+
+
+async def test_an_address_may_be_asked_for_by_a_field() -> None:
+    assert await errors(a_claim(tenure={"address": "10.0.0.5"})) == ""
+    assert await errors(a_claim(tenure={"address": "fd00::5"}, annotations={"ipAddress": "FD00:0::5"})) == ""
+    assert "spec.tenure.address: Invalid value" in await errors(a_claim(tenure={"address": "banana"}))
+
+
+async def test_field_and_annotation_that_ask_for_two_addresses_are_refused() -> None:
+    asking = a_claim(tenure={"address": "10.0.0.5"})
+    both = {**asking, "metadata": {**asking["metadata"], "annotations": {"ipAddress": "10.0.0.6"}}}
+
+    assert "spec.tenure.address" in await errors(both)
+    assert "10.0.0.6; write only one" in await errors(both, asking)
+    assert await errors(both, both) == ""
+
+
+async def test_ranges_are_refused_and_not_ignored() -> None:
+    assert "spec.tenure.ranges" in await errors(a_claim(tenure={"ranges": ["10.0.0.0/24"]}))
+
+
+async def test_what_a_claim_asked_for_cannot_be_modified() -> None:
+    asking = a_claim(tenure={"address": "10.0.0.5"})
+
+    for after in (a_claim(), a_claim(tenure={"address": "10.0.0.6"})):
+        assert "spec.tenure: Invalid value" in await errors(after, asking)
+    assert await errors(asking, a_claim()) == ""
+
+
+async def test_a_claim_that_was_invalid_before_the_webhook_came_can_be_cleaned_up() -> None:
+    before = changed(a_claim(annotations={"ipAddress": "banana"}, tenure={"ranges": ["x"]}), pool={})
+    after = {**before, "metadata": {**before["metadata"], "finalizers": []}}
+
+    assert await errors(after, before) == ""
