@@ -1,6 +1,7 @@
 """Objects from before the webhooks: whatever they say, nothing crashes, others go on, and an event says why."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,10 @@ from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in,
 
 
 def test_a_pool_that_cannot_be_read_gives_nothing_and_says_why(kube: KubeServer, unserved: Namespace) -> None:
-    entries = {"end only": {"end": "10.0.0.9"}, "backwards": {"start": "10.0.0.9", "end": "10.0.0.1"}}
+    entries: dict[str, dict[str, Any]] = {
+        "end only": {"end": "10.0.0.9"},
+        "backwards": {"start": "10.0.0.9", "end": "10.0.0.1"},
+    }
     entries |= {"two families": {"start": "10.0.0.1", "end": "fd00::1"}, "nothing": {"prefix": 24}}
     for number, entry in enumerate(entries.values()):
         spec = {"namePrefix": f"p{number}", "pools": [{"start": "10.1.0.1", "end": "10.1.0.9"}, entry]}
