@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tenure.doors.cli.commands.operator.run_operator import operator
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
@@ -151,6 +152,16 @@ def test_webhooks_are_asked_for_writes_of_others_and_never_for_a_deletion() -> N
         assert rule["resources"] == [IP_POOL.plural, IP_CLAIM.plural, IP_ADDRESS.plural]
         assert condition["expression"] == f'request.userInfo.username != "{OPERATOR}"'
         assert (webhook["failurePolicy"], webhook["timeoutSeconds"], webhook["sideEffects"]) == ("Fail", 5, "None")
+
+
+def test_the_arguments_of_pods_are_options_of_the_command() -> None:
+    deployment = read_manifest("deployment.yaml")[0]
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    name, *words = container["args"]
+    parsed = operator.make_context(name, list(words)).params
+
+    assert name == operator.name
+    assert (parsed["host"], parsed["port"]) == ("0.0.0.0", OperatorSettings().port)  # noqa: S104 - as a pod listens
 
 
 def test_pods_are_confined_and_have_time_to_give_up_their_lease() -> None:
