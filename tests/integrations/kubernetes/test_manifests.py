@@ -162,6 +162,7 @@ def test_the_arguments_of_pods_are_options_of_the_command() -> None:
 
     assert name == operator.name
     assert (parsed["host"], parsed["port"]) == ("0.0.0.0", OperatorSettings().port)  # noqa: S104 - as a pod listens
+    assert (parsed["webhook_host"], parsed["webhook_port"]) == (None, OperatorSettings().webhook_port)
 
 
 def test_pods_are_confined_and_have_time_to_give_up_their_lease() -> None:
@@ -181,7 +182,7 @@ def test_pods_are_confined_and_have_time_to_give_up_their_lease() -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     assert set(container["resources"]) == {"requests", "limits"}
-    assert ports == {"webhooks": 9443, "probes": OperatorSettings().port}
+    assert ports == {"webhooks": OperatorSettings().webhook_port, "probes": OperatorSettings().port}
     assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "probes"}
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "probes"}
     assert service["spec"]["ports"][0]["targetPort"] == "webhooks"
