@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from tenure.integrations.kubernetes.metal3.pool_spec import Fault, PoolReading, PoolSpec
+from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault, PoolReading, PoolSpec
 from tenure.kernel.addressing.addresses import Family, family_of
 from tenure.kernel.picking.free_set import FreePart, FreeSet
 from tenure.kernel.picking.policies import POLICIES, Chance
@@ -37,7 +37,7 @@ class PoolBook:
 
     def __init__(self, chance: Chance | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.spec = PoolSpec()
-        self.faults: list[Fault] = []
+        self.faults: list[SpecFault] = []
         self._chance = chance or random.SystemRandom()
         self._clock = clock
         self._line = Line((), Policy.LOWEST)
