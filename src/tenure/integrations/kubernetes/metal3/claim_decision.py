@@ -11,8 +11,8 @@ from tenure.integrations.kubernetes.metal3.address_objects import (
     position_of,
 )
 from tenure.integrations.kubernetes.metal3.claim_reading import (
-    Reference,
     AddressWish,
+    Reference,
     WishKind,
     foreign_finalizers,
     is_picked_here,

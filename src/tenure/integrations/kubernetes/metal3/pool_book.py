@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault, PoolReading, PoolSpec
+from tenure.integrations.kubernetes.metal3.pool_spec import PoolReading, PoolSpec, SpecFault
 from tenure.kernel.addressing.addresses import Family, family_of
 from tenure.kernel.picking.free_set import FreePart, FreeSet
 from tenure.kernel.picking.policies import POLICIES, Chance

@@ -12,7 +12,7 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
 )
 from tenure.integrations.kubernetes.metal3.admission.pool_warnings import LONGEST_NAME, is_object_name, pool_warnings
 from tenure.integrations.kubernetes.metal3.ipam_kinds import POOL_FINALIZER, field, mapping, text
-from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault, PoolEntry, PoolReading, PoolSpec, read_pool_spec
+from tenure.integrations.kubernetes.metal3.pool_spec import PoolEntry, PoolReading, PoolSpec, SpecFault, read_pool_spec
 from tenure.integrations.kubernetes.runtime.patches import Step
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
