@@ -227,6 +227,7 @@ class IpamCaches:
             if record.book.position_of((CLAIM, uid_of(after))) != position:
                 self._drop(record, (CLAIM, uid_of(after)))
                 record.book.hold((CLAIM, uid_of(after)), position)
+                record.is_status_due = True
             record.dirty.add(delta.key)
             self._index(record, delta.key)
             self._wake(joined.pool)
@@ -269,11 +270,12 @@ class IpamCaches:
             self._wake(pool)
 
     def _drop(self, record: PoolRecord, holder: Holder) -> None:
-        """Let a holder go; an address that is free by that serves the claims that wait for it."""
+        """Let a holder go; an address that is free by that serves the claims that wait for it, and counts as free."""
         position = record.book.position_of(holder)
         record.book.drop(holder)
         if position is not None:
             record.freed(position)
+            record.is_status_due = True
 
     def _unblock(self, address: Key) -> None:
         for pool in self._blocked.pop(address, ()):
