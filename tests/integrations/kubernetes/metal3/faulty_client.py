@@ -35,6 +35,8 @@ class Cell:
     number: int = 0
     """Which write fails; none for 0."""
     moment: Moment = Moment.BEFORE
+    times: int = 1
+    """How many writes fail one after the other."""
     writes: list[str] = field(default_factory=list)
     is_hit: bool = False
     is_dead: bool = False
@@ -69,7 +71,7 @@ class WriteFaults:
             return await write()
         if not cell.is_dead:
             cell.writes.append(f"{word} {kind.plural}")
-            if len(cell.writes) != cell.number:
+            if not cell.number or len(cell.writes) not in range(cell.number, cell.number + cell.times):
                 return await write()
             await self._fail(cell, write)
         raise ApiUnreachable(f"{cell.name}: {word} {kind.plural} fails here")

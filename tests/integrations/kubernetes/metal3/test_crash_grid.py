@@ -52,6 +52,13 @@ async def test_kd17_every_write_fails_once(kube: KubeServer, dies: bool) -> None
     await play_cells(kube, sample_of(first=dies), dies=dies)
 
 
+async def test_kd17_a_write_that_fails_again_and_again_is_tried_until_it_is_done(kube: KubeServer) -> None:
+    """Its next try is later than the next look at the pool's status, which must not make it forgotten."""
+    cells = [GridCell(f"{story}{times}", 3, times=times, story=story) for story in ("take", "release") for times in (3, 4)]
+
+    await play_cells(kube, cells, dies=False)
+
+
 @pytest.mark.proof
 @CONTINUATIONS
 @pytest.mark.parametrize("story", STORIES)

@@ -76,6 +76,9 @@ class PoolPasses:
         view = self._view(key)
         newly = await self._settle_claims(view, record, record.take_dirty())
         await self._serve_line(view, record, newly)
+        if (retry_in_s := record.retry_in_s) is not None:
+            # This pass may have come before the one that a failed claim asked for, and in its place.
+            self.again(key, retry_in_s)
         if pool is not None and not is_paused:
             await self._finish(key, record)
 

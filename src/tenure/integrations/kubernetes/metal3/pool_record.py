@@ -59,6 +59,11 @@ class PoolRecord:
         heapq.heappush(self._retries, (time.monotonic() + delay_s, claim))
         return delay_s
 
+    @property
+    def retry_in_s(self) -> float | None:
+        """Return after how long a failed claim is looked at again; nothing if there is none."""
+        return max(self._retries[0][0] - time.monotonic(), 0.0) if self._retries else None
+
     def succeeded(self, claim: Key) -> None:
         """Forget the failures of a claim."""
         self._failures.pop(claim, None)
