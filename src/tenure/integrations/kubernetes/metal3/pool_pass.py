@@ -24,10 +24,10 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     TakeAddress,
     decide,
 )
-from tenure.integrations.kubernetes.metal3.claim_reading import arrival_of, own_address, reference_of
+from tenure.integrations.kubernetes.metal3.claim_reading import arrival_of, own_address, reference_of, was_served
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, is_terminating
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, is_terminating, text
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
@@ -231,10 +231,11 @@ class PoolPasses:
             return await self.pools.reserve(view.key, {uid_of(claim): position for claim, position in chosen})
         except (ApiError, ApiUnreachable) as error:
             LOG.info("%s/%s: not reserved: %s", *view.key, error)
-            if isinstance(error, WriteConflict):
-                await self.pools.refresh(view.key)
             for claim, _ in chosen:
                 self._failed(record, claim, error)
+            # Last, since it may fail as well, and the claims must not be forgotten by that.
+            if isinstance(error, WriteConflict):
+                await self.pools.refresh(view.key)
             return None
 
     async def _give(
@@ -274,10 +275,24 @@ class PoolPasses:
         self.again(view.key, 0.0)
 
     async def _refuse(self, claim: Object, message: str, reason: str = "") -> None:
+        if was_served(claim) and await self._is_behind(claim):
+            return
         if await self.claims.say_refused(claim, message):
             self.meter.refused += 1
             note = f"{message}: {reason}" if reason else message
             self.events.record(IP_CLAIM, claim, "NotServed", note, "Warning")
+
+    async def _is_behind(self, claim: Object) -> bool:
+        """Return whether the server has the address that a claim was given, and this process had not heard of it.
+
+        Another leader may have given it, and the watch of claims may be ahead of that of addresses. What is read is
+        news, so the claim is looked at again.
+        """
+        namespace, name = key_of(claim)[0], text(claim, "status", "address", "name")
+        known = self.caches.addresses.get((namespace, name))
+        found = await self.claims.read_address(namespace, name)
+        is_news = found is not None and (known is None or uid_of(known) != uid_of(found))
+        return is_news and found is not None and uid_of(claim) in owner_uids(found)
 
     async def _guarded(self, record: PoolRecord, claim: Object, work: Awaitable[None]) -> None:
         """Do something about one claim; a failure delays this claim alone."""
