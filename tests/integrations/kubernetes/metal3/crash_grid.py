@@ -12,9 +12,9 @@ from itertools import count
 
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS, PAUSED, text
-from tenure.integrations.kubernetes.runtime.resource_types import key_of
+from tenure.integrations.kubernetes.operator import MakeClient, plain_client
 from tests.infrastructure.kube import KubeServer, fresh_namespace
-from tests.integrations.kubernetes.metal3.faulty_client import Cell, Moment, WriteFaults
+from tests.integrations.kubernetes.metal3.faulty_client import Cell, WriteFaults
 from tests.integrations.kubernetes.metal3.ipam_user import WITHIN_S, Found, IpamUser, user_of, witness
 from tests.integrations.kubernetes.metal3.serving import OperatorThread, settings_for
 
@@ -205,25 +205,27 @@ def _addresses(found: Found) -> dict[str, tuple[str, str]]:
 
 
 @asynccontextmanager
-async def stage_of(server: KubeServer, cells: list[GridCell], *, dies: bool) -> AsyncIterator[tuple[Stage, AsyncExitStack]]:
+async def stage_of(
+    server: KubeServer, cells: list[GridCell], *, dies: bool
+) -> AsyncIterator[tuple[Stage, AsyncExitStack]]:
     """Give a stage whose operator meets the cells' faults, and the stack that stops it."""
     with fresh_namespace(server) as namespace:
         async with user_of(server, namespace) as user, AsyncExitStack() as stack:
             faults = WriteFaults(cells, dies=dies)
-            thread, controller = await started_in(stack, server, namespace, faults)
+            controller = await started_in(stack, server, namespace, faults.make_client)
             async with witness(user):
                 yield Stage(server, user, cells, faults, controller), stack
 
 
 async def started_in(
-    stack: AsyncExitStack, server: KubeServer, namespace: str, faults: WriteFaults | None = None
-) -> tuple[OperatorThread, IpamController]:
-    """Start an operator with a lease of its own, and stop it at the end."""
+    stack: AsyncExitStack, server: KubeServer, namespace: str, make_client: MakeClient = plain_client
+) -> IpamController:
+    """Start an operator with a lease of its own, which is stopped with the stack."""
     settings = settings_for(server, namespace, orphan_grace_s=GRACE_S)
-    thread = OperatorThread(server, settings, make_client=faults.make_client) if faults else OperatorThread(server, settings)
+    thread = OperatorThread(server, settings, make_client=make_client)
     controller = await asyncio.to_thread(thread.start)
     stack.push_async_callback(asyncio.to_thread, thread.stop)
-    return thread, controller
+    return controller
 
 
 async def count_writes(server: KubeServer, stories: Iterable[str], copies: int) -> dict[str, list[list[str]]]:
@@ -245,7 +247,7 @@ async def play_cells(server: KubeServer, cells: list[GridCell], *, dies: bool) -
     async with stage_of(server, cells, dies=dies) as (stage, stack):
         before = await stage.play()
         if dies:
-            _, stage.controller = await started_in(stack, server, stage.user.namespace)
+            stage.controller = await started_in(stack, server, stage.user.namespace)
         await asyncio.to_thread(stage.faults.land)
         await stage.check_end(before)
         await stage.clear()

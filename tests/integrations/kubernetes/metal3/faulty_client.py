@@ -1,6 +1,7 @@
 """A client whose write number k fails: before it is sent, after it was done, or while it is still on its way."""
 
 import asyncio
+import contextlib
 import enum
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -14,6 +15,10 @@ from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
 LATE_S = 0.15
 """How much later a write arrives that was on its way, where its sender lives on."""
+
+
+Write = Callable[[], Awaitable[Object]]
+"""Send a write and return its answer."""
 
 
 class Moment(enum.Enum):
@@ -64,7 +69,7 @@ class WriteFaults:
         assert self._loop is not None
         asyncio.run_coroutine_threadsafe(self._land_all(), self._loop).result(30)
 
-    async def send(self, kind: ResourceType, object: Object, word: str, write: Callable[[], Awaitable[Object]]) -> Object:
+    async def send(self, kind: ResourceType, object: Object, word: str, write: Write) -> Object:
         """Send a write, unless it is one that fails."""
         cell = self.cells.get(key_of(object)[1].partition("-")[0])
         if cell is None or not (self.is_armed or cell.is_dead):
@@ -76,7 +81,7 @@ class WriteFaults:
             await self._fail(cell, write)
         raise ApiUnreachable(f"{cell.name}: {word} {kind.plural} fails here")
 
-    async def _fail(self, cell: Cell, write: Callable[[], Awaitable[Object]]) -> None:
+    async def _fail(self, cell: Cell, write: Write) -> None:
         cell.is_dead = self._dies
         if cell.moment is Moment.AFTER:
             await write()
@@ -84,12 +89,11 @@ class WriteFaults:
             self._landing.append(asyncio.create_task(self._arrive(write)))
         cell.is_hit = True
 
-    async def _arrive(self, write: Callable[[], Awaitable[Object]]) -> None:
+    async def _arrive(self, write: Write) -> None:
         await (self._takeover.wait() if self._dies else asyncio.sleep(LATE_S))
-        try:
+        # A refusal is right where what the write names has changed meanwhile (KP4).
+        with contextlib.suppress(ApiError):
             await write()
-        except ApiError:
-            pass  # what it names has changed meanwhile, which is what it names it for (KP4)
 
     async def _land_all(self) -> None:
         self._takeover.set()
@@ -111,7 +115,13 @@ class FaultyClient(ApiClient):
         return await self._faults.send(kind, object, "create", lambda: plain(kind, object))
 
     async def patch(
-        self, kind: ResourceType, object: Object, patch: object, *, content_type: str = JSON_PATCH, subresource: str = ""
+        self,
+        kind: ResourceType,
+        object: Object,
+        patch: object,
+        *,
+        content_type: str = JSON_PATCH,
+        subresource: str = "",
     ) -> Object:
         """Patch an object, or fail."""
         plain = super().patch

@@ -1,5 +1,8 @@
 """Claims that live for a moment leave nothing, and two leaders at once give no address twice."""
 
+import asyncio
+from contextlib import AsyncExitStack
+
 import pytest
 
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, IP_POOL
@@ -7,7 +10,8 @@ from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.claim_storms import come_and_go, storm
 from tests.integrations.kubernetes.metal3.crash_grid import started_in
 from tests.integrations.kubernetes.metal3.ipam_user import user_of, witness
-from contextlib import AsyncExitStack
+from tests.integrations.kubernetes.metal3.serving import operator_in
+from tests.integrations.kubernetes.runtime.toy_rounds import erase_behind
 
 
 @pytest.mark.parametrize("webhooks", [True, False], ids=["webhooks", "bare"])
@@ -22,7 +26,7 @@ async def test_two_leaders_at_once_serve_every_claim_and_give_no_address_twice(k
     """A frozen old leader at its worst (KP4): both believe that they lead. Conflicts are allowed, nothing else is."""
     with fresh_namespace(kube) as namespace:
         async with user_of(kube, namespace) as user, AsyncExitStack() as stack:
-            leaders = [(await started_in(stack, kube, namespace))[1] for _ in range(2)]
+            leaders = [await started_in(stack, kube, namespace) for _ in range(2)]
             await user.pool("p", "10.0.0.1", "10.0.0.100")
             async with witness(user) as seen:
                 await come_and_go(user, claims=200, seed=1)
@@ -32,3 +36,16 @@ async def test_two_leaders_at_once_serve_every_claim_and_give_no_address_twice(k
 
     assert len(found.claims) == len(found.addresses) == 100
     assert seen.seen > len(found.addresses)
+
+
+async def test_a_claim_that_vanishes_although_it_has_its_finalizer_leaves_nothing(kube: KubeServer) -> None:
+    """A server that deletes a claim at the very moment of its first finalizer does not see the finalizer."""
+    with fresh_namespace(kube) as namespace, operator_in(kube, namespace, webhooks=False) as controller:
+        async with user_of(kube, namespace) as user:
+            await user.pool("p", "10.0.0.1", "10.0.0.2")
+            await user.claim("c", "p")
+            await user.until_settled(controller)
+            await asyncio.to_thread(erase_behind, kube, f"/registry/{IP_CLAIM.group}/{IP_CLAIM.plural}/{namespace}/c")
+            found = await user.until_settled(controller)
+
+    assert (found.claims, found.addresses) == ([], [])

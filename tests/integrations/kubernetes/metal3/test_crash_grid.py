@@ -54,7 +54,8 @@ async def test_kd17_every_write_fails_once(kube: KubeServer, dies: bool) -> None
 
 async def test_kd17_a_write_that_fails_again_and_again_is_tried_until_it_is_done(kube: KubeServer) -> None:
     """Its next try is later than the next look at the pool's status, which must not make it forgotten."""
-    cells = [GridCell(f"{story}{times}", 3, times=times, story=story) for story in ("take", "release") for times in (3, 4)]
+    names = [(story, times) for story in ("take", "release") for times in (3, 4)]
+    cells = [GridCell(f"{story}{times}", 3, times=times, story=story) for story, times in names]
 
     await play_cells(kube, cells, dies=False)
 

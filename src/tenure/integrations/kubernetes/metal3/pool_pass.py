@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from tenure.integrations.kubernetes.metal3.address_objects import address_name, claim_name_of, owner_uids
+from tenure.integrations.kubernetes.metal3.address_objects import address_name, claim_name_of, is_made_here, owner_uids
 from tenure.integrations.kubernetes.metal3.claim_decision import (
     EXHAUSTED,
     Action,
@@ -73,6 +73,8 @@ class PoolPasses:
         is_paused = self._is_paused(key)
         if pool is not None and not is_paused:
             pool = await self.pools.prepare(pool, record.book.spec)
+        if not is_paused:
+            await self._release_vanished(record)
         view = self._view(key)
         newly = await self._settle_claims(view, record, record.take_dirty())
         await self._serve_line(view, record, newly)
@@ -81,6 +83,14 @@ class PoolPasses:
             self.again(key, retry_in_s)
         if pool is not None and not is_paused:
             await self._finish(key, record)
+
+    async def _release_vanished(self, record: PoolRecord) -> None:
+        """Release the addresses of claims that went although they had their finalizer; what fails is tried again."""
+        for uid in list(record.vanished):
+            for address in self.caches.addresses.by_index("owner", uid):
+                if is_made_here(address) and await self.claims.release_orphan(address):
+                    self.meter.released += 1
+            record.vanished.discard(uid)
 
     async def _settle_claims(self, view: PoolView, record: PoolRecord, keys: Iterable[Key]) -> list[Key]:
         """Do what is decided about each claim; return those that joined the line for any address."""

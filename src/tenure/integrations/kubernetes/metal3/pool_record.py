@@ -26,6 +26,8 @@ class PoolRecord:
     """Addresses by the names of existing claims, as ``status.indexes`` has them."""
     foreign: dict[str, Object] = field(default_factory=dict)
     """Addresses that others made and no claim has adopted, as the status lists them, by the object's name."""
+    vanished: set[str] = field(default_factory=set)
+    """Uids of claims that went although they had their finalizer; their addresses are released in the next pass."""
     addresses: int = 0
     """How many address objects name the pool."""
     is_status_due: bool = True
