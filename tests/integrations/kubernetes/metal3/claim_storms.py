@@ -1,4 +1,4 @@
-"""Storms of claims: many that live for a moment, and many that two leaders serve at once."""
+"""Storms of claims: many that live for a moment, and many that come and go."""
 
 import asyncio
 import contextlib

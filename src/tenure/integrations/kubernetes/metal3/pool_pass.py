@@ -11,7 +11,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from tenure.integrations.kubernetes.metal3.address_objects import address_name, claim_name_of, is_made_here, owner_uids
+from tenure.integrations.kubernetes.metal3.address_objects import (
+    address_name,
+    claim_name_of,
+    is_made_here,
+    owner_uids,
+    pool_of,
+)
 from tenure.integrations.kubernetes.metal3.claim_decision import (
     EXHAUSTED,
     Action,
@@ -285,24 +291,27 @@ class PoolPasses:
         self.again(view.key, 0.0)
 
     async def _refuse(self, claim: Object, message: str, reason: str = "") -> None:
-        if was_served(claim) and await self._is_behind(claim):
+        if was_served(claim) and await self._is_served(claim):
             return
         if await self.claims.say_refused(claim, message):
             self.meter.refused += 1
             note = f"{message}: {reason}" if reason else message
             self.events.record(IP_CLAIM, claim, "NotServed", note, "Warning")
 
-    async def _is_behind(self, claim: Object) -> bool:
-        """Return whether the server has the address that a claim was given, and this process had not heard of it.
+    async def _is_served(self, claim: Object) -> bool:
+        """Return whether the server has the address that a claim was given, whatever was decided about the claim.
 
-        Another leader may have given it, and the watch of claims may be ahead of that of addresses. What is read is
-        news, so the claim is looked at again.
+        Another leader may have given it meanwhile, and the watch of claims may be ahead of that of addresses. What is
+        read is entered into the cache, so the claim is looked at again.
         """
-        namespace, name = key_of(claim)[0], text(claim, "status", "address", "name")
-        known = self.caches.addresses.get((namespace, name))
-        found = await self.claims.read_address(namespace, name)
-        is_news = found is not None and (known is None or uid_of(known) != uid_of(found))
-        return is_news and found is not None and uid_of(claim) in owner_uids(found)
+        found = await self.claims.read_address(key_of(claim)[0], text(claim, "status", "address", "name"))
+        reference = reference_of(claim)
+        return (
+            found is not None
+            and uid_of(claim) in owner_uids(found)
+            and reference is not None
+            and pool_of(found) == reference.pool
+        )
 
     async def _guarded(self, record: PoolRecord, claim: Object, work: Awaitable[None]) -> None:
         """Do something about one claim; a failure delays this claim alone."""
