@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.infrastructure.postgres import run_folder
 from tests.integrations.bosh.kills.grid import killed_once
+from tests.integrations.kubernetes.metal3.claim_storms import storms
 from tests.integrations.kubernetes.runtime.toy_rounds import toy_rounds
 from tests.integrations.neutron.stage.deployment import DATABASES, MODES
 from tests.integrations.neutron.stage.judging import crowd_rounds
@@ -136,6 +137,11 @@ def kubernetes_kills(seed: int, scale: Scale) -> Figures:
     return {"rounds": scale.rounds, **asyncio.run(toy_rounds(seed, scale.rounds))}
 
 
+def short_claims(seed: int, scale: Scale) -> Figures:
+    """Create IPClaims and delete each within 50 ms, fifty a round; nothing is left, settled within 10 s."""
+    return {"storms": scale.rounds, **asyncio.run(storms(seed, scale.rounds))}
+
+
 def proof(name: str, seed: int, scale: Scale) -> Figures:
     """Run a part that needs no server, to the same number of rounds."""
     return PROOFS[name](seed, scale.rounds)
@@ -158,5 +164,6 @@ PARTS: dict[str, Part] = {
     "neutron-suites": neutron_suites,
     **{f"neutron-crowd-{mode}-{base}": partial(neutron_crowd, mode, base) for mode in MODES for base in DATABASES},
     "kills-kubernetes": kubernetes_kills,
+    "short-claims-kubernetes": short_claims,
 }
 """The parts by name, in the order they run."""

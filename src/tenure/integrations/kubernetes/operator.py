@@ -20,6 +20,8 @@ from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 LOG = logging.getLogger(__name__)
 
 
+MakeClient = Callable[[credentials.Loader, RuntimeMeter], ApiClient]
+"""Make the client of the controllers; a test gives one whose writes fail."""
 MakeController = Callable[[OperatorContext], Controller]
 CONTROLLERS: dict[str, MakeController] = {IpamController.name: IpamController}
 """Every controller that ``--controllers`` may name."""
@@ -42,13 +44,18 @@ class PartEnded(Exception):
     """A part of the operator has ended, so the others must not go on as if it were there."""
 
 
+def plain_client(load: credentials.Loader, meter: RuntimeMeter) -> ApiClient:
+    """Make a client that does what it is asked for."""
+    return ApiClient(load, meter=meter)
+
+
 @contextlib.asynccontextmanager
-async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
+async def started(settings: OperatorSettings, make_client: MakeClient = plain_client) -> AsyncIterator[Running]:
     """Run an operator for as long as the block; at its end the lease is given up, so that another replica follows."""
     meter = RuntimeMeter()
     load = credentials.find_credentials(settings.kubeconfig, settings.context)
     # The lease has a session of its own: whatever the controllers' requests wait for, it is renewed (KP11).
-    async with ApiClient(load, meter=meter) as client, ApiClient(load, in_flight=2, meter=meter) as lease_client:
+    async with make_client(load, meter) as client, ApiClient(load, in_flight=2, meter=meter) as lease_client:
         lease = LeaderLease(lease_client, settings.own_namespace, settings.lease, settings.identity)
         context = OperatorContext(settings, client, lease, EventRecorder(client, "tenure-operator", meter), meter)
         controllers = [CONTROLLERS[name](context) for name in settings.controllers]

@@ -167,8 +167,15 @@ class Namespace:
 class OperatorThread:
     """An operator in a thread of its own, with its webhooks; the tests' own requests do not wait for it."""
 
-    def __init__(self, server: KubeServer, settings: OperatorSettings, webhooks_for: str = "") -> None:
+    def __init__(
+        self,
+        server: KubeServer,
+        settings: OperatorSettings,
+        webhooks_for: str = "",
+        make_client: shell.MakeClient = shell.plain_client,
+    ) -> None:
         self._server, self._settings, self._namespace = server, settings, webhooks_for
+        self._make_client = make_client
         self._ready: Future[IpamController] = Future()
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
@@ -197,7 +204,7 @@ class OperatorThread:
             self._loop.close()
 
     async def _work(self) -> None:
-        async with shell.started(self._settings) as running:
+        async with shell.started(self._settings, self._make_client) as running:
             (controller,) = running.controllers
             assert isinstance(controller, IpamController)
             with contextlib.ExitStack() as stack:

@@ -8,7 +8,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tenure.integrations.kubernetes.metal3.address_objects import completing_patch, new_address, position_of
+from tenure.integrations.kubernetes.metal3.address_objects import (
+    claim_name_of,
+    completing_patch,
+    new_address,
+    position_of,
+)
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     ADDRESS_FINALIZER,
@@ -26,7 +31,7 @@ from tenure.integrations.kubernetes.metal3.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing
 from tenure.integrations.kubernetes.runtime.patches import Step, guarded, pointer, remove_finalizer, status_patch
-from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of, version_of
 from tenure.kernel.addressing.addresses import format_address
 
 LOG = logging.getLogger(__name__)
@@ -119,6 +124,19 @@ class ClaimWrites:
                 answer = GONE
             self.caches.claims.deleted(claim, answer)
         return True
+
+    async def release_orphan(self, address: Object) -> bool:
+        """Look a second time, at the server itself, and release an address whose claim is not there; return whether."""
+        namespace, name = key_of(address)
+        try:
+            await self.client.get(IP_CLAIM.path(namespace, claim_name_of(address)))
+            return False  # the cache is behind
+        except ObjectMissing:
+            pass
+        current = await self.read_address(namespace, name)
+        if current is None or version_of(current) != version_of(address):
+            return False  # somebody has changed it: the next look decides
+        return await self.delete_address(current)
 
     async def delete_address(self, address: Object) -> bool:
         """Delete an address object, and let it go if nobody else keeps it; return whether it is gone.

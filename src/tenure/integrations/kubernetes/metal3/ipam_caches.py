@@ -16,16 +16,19 @@ from tenure.integrations.kubernetes.metal3.address_objects import (
 )
 from tenure.integrations.kubernetes.metal3.claim_reading import own_address, reference_of
 from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+    CLAIM_FINALIZER,
     CLUSTER,
     CLUSTER_API_ADDRESS,
     CLUSTER_API_VERSIONS,
     CLUSTER_NAME,
+    DELETE_FOR_MOVE,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
     PAUSED,
     annotations_of,
     field,
+    finalizers_of,
     is_terminating,
     labels_of,
     text,
@@ -219,6 +222,8 @@ class IpamCaches:
             for sort in (CLAIM, RESERVED):
                 self._drop(record, (sort, uid_of(before)))
             record.forget(delta.key)
+            if _is_vanished(before, after):
+                record.vanished.add(uid_of(before))
             self._index(record, delta.key)
             self._wake(left.pool)
         if after is not None and joined is not None:
@@ -227,6 +232,7 @@ class IpamCaches:
             if record.book.position_of((CLAIM, uid_of(after))) != position:
                 self._drop(record, (CLAIM, uid_of(after)))
                 record.book.hold((CLAIM, uid_of(after)), position)
+                record.is_status_due = True
             record.dirty.add(delta.key)
             self._index(record, delta.key)
             self._wake(joined.pool)
@@ -269,11 +275,12 @@ class IpamCaches:
             self._wake(pool)
 
     def _drop(self, record: PoolRecord, holder: Holder) -> None:
-        """Let a holder go; an address that is free by that serves the claims that wait for it."""
+        """Let a holder go; an address that is free by that serves the claims that wait for it, and counts as free."""
         position = record.book.position_of(holder)
         record.book.drop(holder)
         if position is not None:
             record.freed(position)
+            record.is_status_due = True
 
     def _unblock(self, address: Key) -> None:
         for pool in self._blocked.pop(address, ()):
@@ -310,6 +317,16 @@ class IpamCaches:
         else:
             record.indexes[claim[1]] = written
         record.is_status_due = True
+
+
+def _is_vanished(before: Object, after: Object | None) -> bool:
+    """Return whether a claim went although it had its finalizer and nobody had asked for its release.
+
+    A server that deletes an object without finalizers does not look again whether it was given one at that moment.
+    """
+    is_gone = after is None or uid_of(after) != uid_of(before)
+    is_moved = DELETE_FOR_MOVE in annotations_of(before)
+    return is_gone and not is_moved and CLAIM_FINALIZER in finalizers_of(before) and not is_terminating(before)
 
 
 def _concerns_claims(before: Object, after: Object) -> bool:

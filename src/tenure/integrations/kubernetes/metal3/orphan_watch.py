@@ -15,15 +15,14 @@ from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     DELETE_FOR_MOVE,
     IP_ADDRESS,
-    IP_CLAIM,
     annotations_of,
     text,
 )
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.pool_status import now_text
-from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectMissing
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of, version_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 
 LOG = logging.getLogger(__name__)
 
@@ -97,19 +96,9 @@ class OrphanWatch:
         return self.caches.claims.get((key_of(address)[0], claim_name_of(address))) is None
 
     async def _release(self, address: Object) -> None:
-        """Look a second time, at the server itself, and release the address if its claim is not there."""
-        namespace, name = key_of(address)
-        try:
-            await self.claims.client.get(IP_CLAIM.path(namespace, claim_name_of(address)))
-            return  # the cache is behind
-        except ObjectMissing:
-            pass
-        current = await self.claims.read_address(namespace, name)
-        if current is None or version_of(current) != version_of(address):
-            return  # somebody has changed it: the next look decides
-        if await self.claims.delete_address(current):
+        if await self.claims.release_orphan(address):
             self.meter.orphans_released += 1
-            LOG.warning("%s/%s was without a claim and is released", namespace, name)
+            LOG.warning("%s/%s was without a claim and is released", *key_of(address))
 
     def _due(self, address: Object) -> None:
         pool = pool_of(address)

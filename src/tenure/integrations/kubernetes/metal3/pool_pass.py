@@ -11,7 +11,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from tenure.integrations.kubernetes.metal3.address_objects import address_name, claim_name_of, owner_uids
+from tenure.integrations.kubernetes.metal3.address_objects import (
+    address_name,
+    claim_name_of,
+    is_made_here,
+    owner_uids,
+    pool_of,
+)
 from tenure.integrations.kubernetes.metal3.claim_decision import (
     EXHAUSTED,
     Action,
@@ -24,10 +30,10 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     TakeAddress,
     decide,
 )
-from tenure.integrations.kubernetes.metal3.claim_reading import arrival_of, own_address, reference_of
+from tenure.integrations.kubernetes.metal3.claim_reading import arrival_of, own_address, reference_of, was_served
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, is_terminating
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, is_terminating, text
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
@@ -73,11 +79,24 @@ class PoolPasses:
         is_paused = self._is_paused(key)
         if pool is not None and not is_paused:
             pool = await self.pools.prepare(pool, record.book.spec)
+        if not is_paused:
+            await self._release_vanished(record)
         view = self._view(key)
         newly = await self._settle_claims(view, record, record.take_dirty())
         await self._serve_line(view, record, newly)
+        if (retry_in_s := record.retry_in_s) is not None:
+            # This pass may have come before the one that a failed claim asked for, and in its place.
+            self.again(key, retry_in_s)
         if pool is not None and not is_paused:
             await self._finish(key, record)
+
+    async def _release_vanished(self, record: PoolRecord) -> None:
+        """Release the addresses of claims that went although they had their finalizer; what fails is tried again."""
+        for uid in list(record.vanished):
+            for address in self.caches.addresses.by_index("owner", uid):
+                if is_made_here(address) and await self.claims.release_orphan(address):
+                    self.meter.released += 1
+            record.vanished.discard(uid)
 
     async def _settle_claims(self, view: PoolView, record: PoolRecord, keys: Iterable[Key]) -> list[Key]:
         """Do what is decided about each claim; return those that joined the line for any address."""
@@ -228,10 +247,11 @@ class PoolPasses:
             return await self.pools.reserve(view.key, {uid_of(claim): position for claim, position in chosen})
         except (ApiError, ApiUnreachable) as error:
             LOG.info("%s/%s: not reserved: %s", *view.key, error)
-            if isinstance(error, WriteConflict):
-                await self.pools.refresh(view.key)
             for claim, _ in chosen:
                 self._failed(record, claim, error)
+            # Last, since it may fail as well, and the claims must not be forgotten by that.
+            if isinstance(error, WriteConflict):
+                await self.pools.refresh(view.key)
             return None
 
     async def _give(
@@ -271,10 +291,27 @@ class PoolPasses:
         self.again(view.key, 0.0)
 
     async def _refuse(self, claim: Object, message: str, reason: str = "") -> None:
+        if was_served(claim) and await self._is_served(claim):
+            return
         if await self.claims.say_refused(claim, message):
             self.meter.refused += 1
             note = f"{message}: {reason}" if reason else message
             self.events.record(IP_CLAIM, claim, "NotServed", note, "Warning")
+
+    async def _is_served(self, claim: Object) -> bool:
+        """Return whether the server has the address that a claim was given, whatever was decided about the claim.
+
+        Another leader may have given it meanwhile, and the watch of claims may be ahead of that of addresses. What is
+        read is entered into the cache, so the claim is looked at again.
+        """
+        found = await self.claims.read_address(key_of(claim)[0], text(claim, "status", "address", "name"))
+        reference = reference_of(claim)
+        return (
+            found is not None
+            and uid_of(claim) in owner_uids(found)
+            and reference is not None
+            and pool_of(found) == reference.pool
+        )
 
     async def _guarded(self, record: PoolRecord, claim: Object, work: Awaitable[None]) -> None:
         """Do something about one claim; a failure delays this claim alone."""

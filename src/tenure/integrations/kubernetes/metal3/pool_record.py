@@ -26,6 +26,8 @@ class PoolRecord:
     """Addresses by the names of existing claims, as ``status.indexes`` has them."""
     foreign: dict[str, Object] = field(default_factory=dict)
     """Addresses that others made and no claim has adopted, as the status lists them, by the object's name."""
+    vanished: set[str] = field(default_factory=set)
+    """Uids of claims that went although they had their finalizer; their addresses are released in the next pass."""
     addresses: int = 0
     """How many address objects name the pool."""
     is_status_due: bool = True
@@ -58,6 +60,11 @@ class PoolRecord:
         delay_s = min(FIRST_DELAY_S * 2.0 ** min(count, 20), LONGEST_DELAY_S)
         heapq.heappush(self._retries, (time.monotonic() + delay_s, claim))
         return delay_s
+
+    @property
+    def retry_in_s(self) -> float | None:
+        """Return after how long a failed claim is looked at again; nothing if there is none."""
+        return max(self._retries[0][0] - time.monotonic(), 0.0) if self._retries else None
 
     def succeeded(self, claim: Key) -> None:
         """Forget the failures of a claim."""

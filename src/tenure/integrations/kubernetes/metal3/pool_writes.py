@@ -132,9 +132,10 @@ class PoolWrites:
         except BaseException:
             record.is_status_due = True
             raise
+        # The answer is no news by itself; what has changed while the write was on its way is.
+        is_due = record.is_status_due
         self.caches.pools.wrote(patched)
-        # The answer is no news by itself; what others change in the status is.
-        record.is_status_due = False
+        record.is_status_due = is_due
         return patched
 
     async def _annotate(self, pool: Object, entries: list[Object]) -> Object:

@@ -1,0 +1,253 @@
+"""The crash grid (KD17): every write of a story fails in every way, and the operator dies of it, or goes on.
+
+A cell is a pool of its own with its claims. Pools do not depend on each other, so many cells share one operator, each
+with a fault of its own; where an operator dies, a new one takes over all cells.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+
+from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS, PAUSED, text
+from tenure.integrations.kubernetes.operator import MakeClient, plain_client
+from tests.infrastructure.kube import KubeServer, fresh_namespace
+from tests.integrations.kubernetes.metal3.faulty_client import Cell, WriteFaults
+from tests.integrations.kubernetes.metal3.ipam_user import WITHIN_S, Found, IpamUser, user_of, witness
+from tests.integrations.kubernetes.metal3.serving import OperatorThread, settings_for
+
+GRACE_S = 1.0
+"""After this time an address without a claim is released, in tests."""
+
+Step = Callable[[IpamUser, str], Awaitable[None]]
+"""What a user does in the cell of a name."""
+
+
+@asynccontextmanager
+async def in_one_pass(user: IpamUser, cell: str) -> AsyncIterator[None]:
+    """Pause a pool for as long as the block, so that the writes about all changes have always the same order."""
+    await user.annotate(IP_POOL, cell, {PAUSED: ""})
+    yield
+    await user.annotate(IP_POOL, cell, {PAUSED: None})
+
+
+async def nothing(user: IpamUser, cell: str) -> None:
+    """Do nothing."""
+
+
+async def claims_then_pool(user: IpamUser, cell: str, letters: str) -> None:
+    """Create claims and then their pool: they are served in one pass, in the order of their names."""
+    for letter in letters:
+        await user.claim(f"{cell}-{letter}", cell)
+    await user.pool(cell, "10.0.0.1", "10.0.0.5")
+
+
+async def two_served(user: IpamUser, cell: str) -> None:
+    """Create a pool and two claims."""
+    await claims_then_pool(user, cell, "ab")
+
+
+async def claim_new(user: IpamUser, cell: str) -> None:
+    """Create a claim."""
+    await user.claim(f"{cell}-c", cell)
+
+
+async def go_at_once(user: IpamUser, cell: str) -> None:
+    """Delete the new claim."""
+    await user.delete(IP_CLAIM, f"{cell}-c")
+
+
+async def three_at_once(user: IpamUser, cell: str) -> None:
+    """Create a pool and three claims."""
+    await claims_then_pool(user, cell, "abc")
+
+
+async def delete_one(user: IpamUser, cell: str) -> None:
+    """Delete a claim; the other one stays."""
+    await user.delete(IP_CLAIM, f"{cell}-a")
+
+
+async def delete_both(user: IpamUser, cell: str) -> None:
+    """Delete both claims."""
+    async with in_one_pass(user, cell):
+        await asyncio.gather(*(user.delete(IP_CLAIM, f"{cell}-{each}") for each in "ab"))
+
+
+async def delete_pool_too(user: IpamUser, cell: str) -> None:
+    """Delete a pool and its claims."""
+    async with in_one_pass(user, cell):
+        await user.delete(IP_POOL, cell)
+        await asyncio.gather(*(user.delete(IP_CLAIM, f"{cell}-{each}") for each in "ab"))
+
+
+async def full_pool(user: IpamUser, cell: str) -> None:
+    """Create a pool of one address, and a claim."""
+    await user.pool(cell, "10.0.0.1", "10.0.0.1")
+    await user.claim(f"{cell}-a", cell)
+
+
+async def hand_over(user: IpamUser, cell: str) -> None:
+    """Delete the claim that holds the only address, while another one waits for it."""
+    async with in_one_pass(user, cell):
+        await user.claim(f"{cell}-b", cell)
+        await user.delete(IP_CLAIM, f"{cell}-a")
+
+
+async def claim_of_foreign(user: IpamUser, cell: str) -> None:
+    """Create an address by hand, and then its claim (KS2)."""
+    async with in_one_pass(user, cell):
+        await user.address(f"{cell}-by-hand", "10.0.0.4", f"{cell}-c", cell)
+        await user.claim(f"{cell}-c", cell)
+
+
+async def claim_moved_in(user: IpamUser, cell: str) -> None:
+    """Create a claim that arrives with its address (KD6)."""
+    await user.claim(f"{cell}-c", cell, annotations={OWN_ADDRESS: "10.0.0.4"})
+
+
+async def force_removed(user: IpamUser, cell: str) -> None:
+    """Remove an address by force; its claim lives (KP9)."""
+    await user.remove_by_force(IP_ADDRESS, f"{cell}-10-0-0-1")
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a user does in a cell, before and while writes fail, and the addresses that claims must have afterwards."""
+
+    begin: Step
+    act: Step
+    then: Step = nothing
+    """What happens as soon as the write has failed."""
+    ends_with: Mapping[str, str] = field(default_factory=dict)
+    """Addresses by the claim's letter; no other claim is left."""
+
+
+A, B = {"a": "10.0.0.1"}, {"b": "10.0.0.2"}
+STORIES = {
+    "take": Story(two_served, claim_new, ends_with={**A, **B, "c": "10.0.0.3"}),
+    "take-batch": Story(nothing, three_at_once, ends_with={**A, **B, "c": "10.0.0.3"}),
+    "take-and-go": Story(two_served, claim_new, go_at_once, {**A, **B}),
+    "release": Story(two_served, delete_one, ends_with=B),
+    "release-batch": Story(two_served, delete_both),
+    "release-pool": Story(two_served, delete_pool_too),
+    "hand-over": Story(full_pool, hand_over, ends_with={"b": "10.0.0.1"}),
+    "adopt-foreign": Story(two_served, claim_of_foreign, ends_with={**A, **B, "c": "10.0.0.4"}),
+    "adopt-moved": Story(two_served, claim_moved_in, ends_with={**A, **B, "c": "10.0.0.4"}),
+    "adopt-again": Story(two_served, force_removed, ends_with={**A, **B}),
+}
+
+
+@dataclass
+class GridCell(Cell):
+    """A cell with its story."""
+
+    story: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.story}, write {self.number} {self.moment.value}"
+
+
+@dataclass
+class Stage:
+    """A namespace with cells, an operator that meets faults, and users."""
+
+    server: KubeServer
+    user: IpamUser
+    cells: list[GridCell]
+    faults: WriteFaults
+    controller: IpamController
+
+    async def play(self) -> Found:
+        """Play all stories until their faults are met; return what was there before."""
+        await asyncio.gather(*(STORIES[cell.story].begin(self.user, cell.name) for cell in self.cells))
+        before = await self.user.until_settled(self.controller)
+        self.faults.is_armed = True
+        await asyncio.gather(*(self._play(cell) for cell in self.cells))
+        return before
+
+    async def _play(self, cell: GridCell) -> None:
+        story = STORIES[cell.story]
+        await story.act(self.user, cell.name)
+        if not cell.number:
+            return  # it is played to count its writes
+        async with asyncio.timeout(WITHIN_S):
+            while not cell.is_hit:  # noqa: ASYNC110 - another thread meets it
+                await asyncio.sleep(0.01)
+        await story.then(self.user, cell.name)
+
+    async def check_end(self, before: Found) -> None:
+        """Check that everything agrees, that every story has its end, and that nobody else lost anything."""
+        found = await self.user.until_settled(self.controller)
+        self.faults.is_armed = False
+        had, has = _addresses(before), _addresses(found)
+        for cell in self.cells:
+            wanted = {f"{cell.name}-{each}": address for each, address in STORIES[cell.story].ends_with.items()}
+            given = {name: address for name, (address, _) in has.items() if name.startswith(f"{cell.name}-")}
+            assert given == wanted or not cell.number, f"{cell}: {given}, and not {wanted}"
+            if cell.story != "adopt-again":
+                lost = [name for name, each in had.items() if name in wanted and has[name] != each]
+                assert not lost, f"{cell}: {lost} were made again"
+
+    async def clear(self) -> None:
+        """Delete everything, and wait until nothing is left."""
+        await self.user.delete_all(IP_POOL, IP_CLAIM)
+        await self.user.until_gone(self.controller)
+
+
+def _addresses(found: Found) -> dict[str, tuple[str, str]]:
+    """Return address and identity of its object by claim."""
+    return {
+        text(each, "spec", "claim", "name"): (text(each, "spec", "address"), each["metadata"]["uid"])
+        for each in found.addresses
+    }
+
+
+@asynccontextmanager
+async def stage_of(
+    server: KubeServer, cells: list[GridCell], *, dies: bool
+) -> AsyncIterator[tuple[Stage, AsyncExitStack]]:
+    """Give a stage whose operator meets the cells' faults, and the stack that stops it."""
+    with fresh_namespace(server) as namespace:
+        async with user_of(server, namespace) as user, AsyncExitStack() as stack:
+            faults = WriteFaults(cells, dies=dies)
+            controller = await started_in(stack, server, namespace, faults.make_client)
+            async with witness(user):
+                yield Stage(server, user, cells, faults, controller), stack
+
+
+async def started_in(
+    stack: AsyncExitStack, server: KubeServer, namespace: str, make_client: MakeClient = plain_client
+) -> IpamController:
+    """Start an operator with a lease of its own, which is stopped with the stack."""
+    settings = settings_for(server, namespace, orphan_grace_s=GRACE_S)
+    thread = OperatorThread(server, settings, make_client=make_client)
+    controller = await asyncio.to_thread(thread.start)
+    stack.push_async_callback(asyncio.to_thread, thread.stop)
+    return controller
+
+
+async def count_writes(server: KubeServer, stories: Iterable[str], copies: int) -> dict[str, list[list[str]]]:
+    """Play stories undisturbed, each in so many cells, and return the writes of each."""
+    names = map("g{}".format, count())
+    cells = [GridCell(next(names), story=story) for story in stories for _ in range(copies)]
+    async with stage_of(server, cells, dies=False) as (stage, _):
+        before = await stage.play()
+        await stage.check_end(before)
+        await stage.clear()
+    found: dict[str, list[list[str]]] = {}
+    for cell in cells:
+        found.setdefault(cell.story, []).append(cell.writes)
+    return found
+
+
+async def play_cells(server: KubeServer, cells: list[GridCell], *, dies: bool) -> None:
+    """Play the cells and check them: the operator goes on after each fault, or dies of it and another takes over."""
+    async with stage_of(server, cells, dies=dies) as (stage, stack):
+        before = await stage.play()
+        if dies:
+            stage.controller = await started_in(stack, server, stage.user.namespace)
+        await asyncio.to_thread(stage.faults.land)
+        await stage.check_end(before)
+        await stage.clear()

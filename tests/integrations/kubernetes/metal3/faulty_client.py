@@ -1,0 +1,136 @@
+"""A client whose write number k fails: before it is sent, after it was done, or while it is still on its way."""
+
+import asyncio
+import contextlib
+import enum
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.runtime.api_client import JSON_PATCH, ApiClient, Propagation
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
+from tenure.integrations.kubernetes.runtime.credentials import Loader
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+
+LATE_S = 0.15
+"""How much later a write arrives that was on its way, where its sender lives on."""
+
+
+Write = Callable[[], Awaitable[Object]]
+"""Send a write and return its answer."""
+
+
+class Moment(enum.Enum):
+    """Where a write fails."""
+
+    BEFORE = "before"
+    """It is never sent."""
+    AFTER = "after"
+    """It is done, and the sender does not hear of it."""
+    LOST = "lost"
+    """The answer is lost, and the server does the write only later: after a new leader has begun, if the old died."""
+
+
+@dataclass
+class Cell:
+    """One case of the grid: its objects have names that begin with its own, and a hyphen."""
+
+    name: str
+    number: int = 0
+    """Which write fails; none for 0."""
+    moment: Moment = Moment.BEFORE
+    times: int = 1
+    """How many writes fail one after the other."""
+    writes: list[str] = field(default_factory=list)
+    is_hit: bool = False
+    is_dead: bool = False
+    """Whether the process has died for this cell: no write of it reaches the server any more."""
+
+
+class WriteFaults:
+    """The faults of one operator, cell by cell; pools do not depend on each other, so one operator meets them all."""
+
+    def __init__(self, cells: Iterable[Cell], *, dies: bool) -> None:
+        self.cells = {cell.name: cell for cell in cells}
+        self.is_armed = False
+        self._dies = dies
+        self._landing: list[asyncio.Task[None]] = []
+        self._takeover = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def make_client(self, load: Loader, meter: RuntimeMeter) -> ApiClient:
+        """Make the client of an operator that meets these faults."""
+        self._loop = asyncio.get_running_loop()
+        return FaultyClient(load, meter, self)
+
+    def land(self) -> None:
+        """Let the writes arrive that were on their way when their sender died, and wait until they have; any thread."""
+        assert self._loop is not None
+        asyncio.run_coroutine_threadsafe(self._land_all(), self._loop).result(30)
+
+    async def send(self, kind: ResourceType, object: Object, word: str, write: Write) -> Object:
+        """Send a write, unless it is one that fails."""
+        cell = self.cells.get(key_of(object)[1].partition("-")[0])
+        if cell is None or not (self.is_armed or cell.is_dead):
+            return await write()
+        if not cell.is_dead:
+            cell.writes.append(f"{word} {kind.plural}")
+            if not cell.number or len(cell.writes) not in range(cell.number, cell.number + cell.times):
+                return await write()
+            await self._fail(cell, write)
+        raise ApiUnreachable(f"{cell.name}: {word} {kind.plural} fails here")
+
+    async def _fail(self, cell: Cell, write: Write) -> None:
+        cell.is_dead = self._dies
+        if cell.moment is Moment.AFTER:
+            await write()
+        elif cell.moment is Moment.LOST:
+            self._landing.append(asyncio.create_task(self._arrive(write)))
+        cell.is_hit = True
+
+    async def _arrive(self, write: Write) -> None:
+        await (self._takeover.wait() if self._dies else asyncio.sleep(LATE_S))
+        # A refusal is right where what the write names has changed meanwhile (KP4).
+        with contextlib.suppress(ApiError):
+            await write()
+
+    async def _land_all(self) -> None:
+        self._takeover.set()
+        await asyncio.gather(*self._landing)
+
+
+class FaultyClient(ApiClient):
+    """A client that asks ``WriteFaults`` before every write."""
+
+    def __init__(self, load: Loader, meter: RuntimeMeter, faults: WriteFaults) -> None:
+        super().__init__(load, meter=meter)
+        self._faults = faults
+
+    async def create(self, kind: ResourceType, object: Object) -> Object:
+        """Create an object, or fail."""
+        if kind not in (IP_POOL, IP_CLAIM, IP_ADDRESS):
+            return await super().create(kind, object)  # an event has a name only when it is made
+        plain = super().create
+        return await self._faults.send(kind, object, "create", lambda: plain(kind, object))
+
+    async def patch(
+        self,
+        kind: ResourceType,
+        object: Object,
+        patch: object,
+        *,
+        content_type: str = JSON_PATCH,
+        subresource: str = "",
+    ) -> Object:
+        """Patch an object, or fail."""
+        plain = super().patch
+        return await self._faults.send(
+            kind, object, f"patch {subresource or 'metadata'} of",
+            lambda: plain(kind, object, patch, content_type=content_type, subresource=subresource),
+        )  # fmt: skip
+
+    async def delete(self, kind: ResourceType, object: Object, propagation: Propagation = "Background") -> Object:
+        """Delete an object, or fail."""
+        plain = super().delete
+        return await self._faults.send(kind, object, "delete", lambda: plain(kind, object, propagation))

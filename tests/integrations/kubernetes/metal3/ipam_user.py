@@ -1,0 +1,272 @@
+"""Users of a namespace, many at once, and the judges of what they find: do pools, claims and addresses agree?"""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+
+from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, owner_uids, pool_of
+from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
+from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+    ADDRESS_FINALIZER,
+    CLAIM_FINALIZER,
+    IP_ADDRESS,
+    IP_CLAIM,
+    IP_POOL,
+    OWN_ADDRESS,
+    annotations_of,
+    finalizers_of,
+    is_terminating,
+    mapping,
+    text,
+)
+from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, OBJECT, RESERVED
+from tenure.integrations.kubernetes.metal3.reservations import reserved_in
+from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing
+from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
+from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
+from tenure.kernel.addressing.addresses import parse_address
+from tests.infrastructure.kube import KubeServer
+
+WITHIN_S = 10.0
+"""Everything is settled so soon after the last fault or the last request."""
+QUIET_S = 0.3
+"""What is settled is looked at again after this time, which is longer than a status may be late."""
+
+
+class UserClient(ApiClient):
+    """A client that deletes as people do: whatever has become of the object since it was read."""
+
+    async def delete_any(self, path: str) -> Object:
+        """Delete the object at a path."""
+        return await self._ask("DELETE", path)
+
+
+@dataclass
+class Found:
+    """All objects of a namespace, freshly listed."""
+
+    pools: list[Object]
+    claims: list[Object]
+    addresses: list[Object]
+
+    def __len__(self) -> int:
+        return len(self.pools) + len(self.claims) + len(self.addresses)
+
+
+@dataclass
+class IpamUser:
+    """A user of one namespace, with all rights."""
+
+    client: UserClient
+    namespace: str
+
+    async def create(self, kind: ResourceType, name: str, spec: Object, **metadata: object) -> Object:
+        """Create an object."""
+        head = {"apiVersion": kind.api_version, "kind": kind.kind}
+        body = {**head, "metadata": {"name": name, "namespace": self.namespace, **metadata}, "spec": spec}
+        return await self.client.create(kind, body)
+
+    async def pool(self, name: str, first: str, last: str) -> Object:
+        """Create a pool of one range."""
+        return await self.create(IP_POOL, name, {"namePrefix": name, "pools": [{"start": first, "end": last}]})
+
+    async def claim(self, name: str, pool: str, **metadata: object) -> Object:
+        """Create a claim."""
+        return await self.create(IP_CLAIM, name, {"pool": {"name": pool}}, **metadata)
+
+    async def address(self, name: str, address: str, claim: str, pool: str) -> Object:
+        """Create an address by hand."""
+        spec = {"address": address, "pool": {"name": pool}, "claim": {"name": claim}}
+        return await self.create(IP_ADDRESS, name, spec)
+
+    async def annotate(self, kind: ResourceType, name: str, annotations: dict[str, str | None]) -> None:
+        """Set annotations, or remove them."""
+        await self._patch(kind, name, {"metadata": {"annotations": annotations}})
+
+    async def delete(self, kind: ResourceType, name: str) -> None:
+        """Delete an object, whatever has become of it since it was created; one that is gone is passed over."""
+        with contextlib.suppress(ObjectMissing):
+            await self.client.delete_any(kind.path(self.namespace, name))
+
+    async def remove_by_force(self, kind: ResourceType, name: str) -> None:
+        """Take all finalizers away from an object, and delete it."""
+        await self.delete(kind, name)
+        with contextlib.suppress(ObjectMissing):
+            await self._patch(kind, name, {"metadata": {"finalizers": None}})
+
+    async def all_of(self, kind: ResourceType) -> list[Object]:
+        """List all objects of a kind."""
+        items: list[Object] = (await self.client.get(kind.path(self.namespace)))["items"]
+        return items
+
+    async def find(self) -> Found:
+        """List everything."""
+        return Found(*await asyncio.gather(*(self.all_of(kind) for kind in (IP_POOL, IP_CLAIM, IP_ADDRESS))))
+
+    async def delete_all(self, *kinds: ResourceType) -> None:
+        """Delete all objects of some kinds, all at once."""
+        for kind in kinds:
+            await asyncio.gather(*(self.delete(kind, key_of(each)[1]) for each in await self.all_of(kind)))
+
+    async def until_settled(self, *controllers: IpamController, within_s: float = WITHIN_S) -> Found:
+        """Wait until everything agrees, and still does a moment later; return what was found."""
+        deadline = time.monotonic() + within_s
+        is_sure = False
+        while True:
+            found = await self.find()
+            faults = [fault for each in controllers or (None,) for fault in disagreements(found, each)]
+            if not faults and is_sure:
+                return found
+            assert not faults or time.monotonic() < deadline, "\n".join(faults)
+            is_sure = not faults
+            await asyncio.sleep(0.05 if faults else QUIET_S)
+
+    async def until_gone(self, *controllers: IpamController, within_s: float = WITHIN_S) -> float:
+        """Wait until nothing is left, in the server and in the books; return how long it took."""
+        began = time.monotonic()
+        while left := await self._left(*controllers):
+            assert time.monotonic() - began < within_s, left
+            await asyncio.sleep(0.05)
+        return time.monotonic() - began
+
+    async def _left(self, *controllers: IpamController) -> list[str]:
+        found = await self.find()
+        objects = [*found.pools, *found.claims, *found.addresses]
+        books = [
+            f"{record.book.held} held in the book of {pool[1]}"
+            for each in controllers
+            for pool, record in each.caches.records()
+            if record.book.held
+        ]
+        return [f"{each['kind']} {key_of(each)[1]} {each['metadata']}" for each in objects] + books
+
+    async def _patch(self, kind: ResourceType, name: str, body: Object) -> None:
+        object = {"metadata": {"namespace": self.namespace, "name": name}}
+        await self.client.patch(kind, object, body, content_type=MERGE_PATCH)
+
+
+def disagreements(found: Found, controller: IpamController | None) -> list[str]:
+    """Return what is not as it should be when every claim is served and nothing is going on."""
+    objects = [*found.pools, *found.claims, *found.addresses]
+    going = [f"{each['kind']} {key_of(each)[1]} is stuck" for each in objects if is_terminating(each)]
+    of_pools = [fault for pool in found.pools for fault in _pool_faults(pool, found, controller)]
+    return going + of_pools
+
+
+def _pool_faults(pool: Object, found: Found, controller: IpamController | None) -> Iterator[str]:
+    name = key_of(pool)[1]
+    claims = [each for each in found.claims if text(each, "spec", "pool", "name") == name]
+    addresses = [each for each in found.addresses if pool_of(each) == key_of(pool)]
+    for address, count in Counter(text(each, "spec", "address") for each in addresses).items():
+        if count > 1:
+            yield f"{name}: {address} is there {count} times"
+    for claim in claims:
+        yield from _claim_faults(claim, [each for each in addresses if claim_name_of(each) == key_of(claim)[1]])
+    names = {key_of(each)[1] for each in claims}
+    yield from (f"{key_of(each)[1]} has no claim" for each in addresses if claim_name_of(each) not in names)
+    if reserved_in(pool):
+        yield f"{name}: reservations are left: {reserved_in(pool)}"
+    truth = {claim_name_of(each): text(each, "spec", "address") for each in addresses}
+    if mapping(pool, "status", "indexes") != truth:
+        yield f"{name}: status.indexes is {mapping(pool, 'status', 'indexes')}, the truth is {truth}"
+    counts = mapping(pool, "status", "tenure", "addresses")
+    if counts.get("used") != len(addresses) or counts.get("waiting"):
+        yield f"{name}: status counts {counts}, and there are {len(addresses)}"
+    if controller is not None:
+        yield from _book_faults(pool, claims, addresses, controller)
+
+
+def _claim_faults(claim: Object, own: list[Object]) -> Iterator[str]:
+    name = key_of(claim)[1]
+    if len(own) != 1:
+        yield f"{name} has {len(own)} addresses: {[key_of(each)[1] for each in own]}"
+        return
+    (address,) = own
+    if text(claim, "status", "address", "name") != key_of(address)[1] or text(claim, "status", "errorMessage"):
+        yield f"{name} says {claim.get('status')}, and has {key_of(address)[1]}"
+    if annotations_of(claim).get(OWN_ADDRESS) != text(address, "spec", "address"):
+        yield f"{name} is noted to have {annotations_of(claim).get(OWN_ADDRESS)}"
+    if CLAIM_FINALIZER not in finalizers_of(claim) or ADDRESS_FINALIZER not in finalizers_of(address):
+        yield f"{name} or its address has no finalizer"
+    if owner_uids(address) != [uid_of(claim)]:
+        yield f"{key_of(address)[1]} is owned by {owner_uids(address)}, and not by {name} alone"
+
+
+def _book_faults(
+    pool: Object, claims: list[Object], addresses: list[Object], controller: IpamController
+) -> Iterator[str]:
+    book = controller.caches.record(key_of(pool)).book
+    own = {uid_of(each): annotations_of(each).get(OWN_ADDRESS, "") for each in claims}
+    listed = {(OBJECT, key_of(each)[1]): parse_address(text(each, "spec", "address")) for each in addresses}
+    listed |= {(CLAIM, uid): parse_address(address) for uid, address in own.items() if address}
+    sorts = (OBJECT, CLAIM, RESERVED)
+    noted = {holder: book.position_of(holder) for sort in sorts for holder in book.holders_of_sort(sort)}
+    if noted != listed:
+        yield f"{key_of(pool)[1]}: the book has {noted}, a fresh list {listed}"
+
+
+@contextlib.asynccontextmanager
+async def user_of(server: KubeServer, namespace: str) -> AsyncIterator[IpamUser]:
+    """Give a user of a namespace."""
+    async with UserClient(from_kubeconfig(str(server.kubeconfig())), agent="user") as client:
+        yield IpamUser(client, namespace)
+
+
+@dataclass
+class AddressWitness:
+    """Sees every change of a namespace, and notes what must never have been, not even for a moment."""
+
+    breaches: list[str] = field(default_factory=list)
+    seen: int = 0
+
+    def __post_init__(self) -> None:
+        self._at: dict[tuple[object, str], set[str]] = {}
+
+    def address_changed(self, delta: Delta) -> None:
+        """Note an address that two objects of a pool have."""
+        self.seen += 1
+        if delta.before is not None:
+            self._at[_place(delta.before)].discard(uid_of(delta.before))
+        if delta.after is not None:
+            holders = self._at.setdefault(_place(delta.after), set())
+            holders.add(uid_of(delta.after))
+            if len(holders) > 1:
+                self.breaches.append(f"{_place(delta.after)} was there {len(holders)} times")
+
+    def claim_changed(self, delta: Delta) -> None:
+        """Note a living claim that was given an address, and then another."""
+        before, after = delta.before, delta.after
+        if before is None or after is None or uid_of(before) != uid_of(after):
+            return
+        former, given = (text(each, "status", "address", "name") for each in (before, after))
+        if former and given != former:
+            self.breaches.append(f"{delta.key[1]} had {former}, and then {given or 'none'}")
+
+
+def _place(address: Object) -> tuple[object, str]:
+    return pool_of(address), text(address, "spec", "address")
+
+
+@contextlib.asynccontextmanager
+async def witness(user: IpamUser) -> AsyncIterator[AddressWitness]:
+    """Watch a namespace for as long as the block; a breach at its end is an error."""
+    seen = AddressWitness()
+    informers = [Informer(user.client, kind, namespace=user.namespace) for kind in (IP_ADDRESS, IP_CLAIM)]
+    for informer, handler in zip(informers, (seen.address_changed, seen.claim_changed), strict=True):
+        informer.on_change(handler)
+    tasks = [asyncio.create_task(informer.run()) for informer in informers]
+    for informer in informers:
+        await informer.synced.wait()
+    try:
+        yield seen
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    assert not seen.breaches, "\n".join(seen.breaches)
