@@ -122,7 +122,7 @@ def find_go() -> str:
 
 
 def module_folder(module: str, version: str) -> Path:
-    """Return the folder of a module's sources, which has the definitions of its kinds; it is fetched if it is missing."""
+    """Return the folder of a module's sources, with the definitions of its kinds; fetch it if it is missing."""
     with TemporaryDirectory(prefix="module-") as work:
         found: dict[str, str] = json.loads(
             run([find_go(), "mod", "download", "-json", f"{module}@{version}"], Path(work))

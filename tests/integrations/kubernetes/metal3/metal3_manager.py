@@ -29,6 +29,8 @@ WATCHED = ("cluster.x-k8s.io_clusters", "ipam.cluster.x-k8s.io_ipaddressclaims",
 """Kinds of Cluster API without which the manager ends."""
 OURS_ALONE = {"tenure", "allocationStrategy", "owner", "ipAddress", "Address", "Name"}
 """Fields of our definitions that Metal3's do not have (KD2, KD3)."""
+AS = "manager"
+"""What the program is called in Metal3's image; the server names the manager of written fields so."""
 READY_S = 60.0
 UNTHROTTLED = ("--kube-api-qps=10000", "--kube-api-burst=10000")
 
@@ -68,12 +70,12 @@ def metal3_manager(server: KubeServer, *words: str) -> Iterator[subprocess.Popen
         (folder / "tls.crt").write_bytes(made.certificate)
         (folder / "tls.key").write_bytes(made.key)
         command = [
-            str(find_program(PROGRAM, build=False)), f"--kubeconfig={server.kubeconfig(ADMIN)}",
+            AS, f"--kubeconfig={server.kubeconfig(ADMIN)}",
             f"--webhook-cert-dir={folder}", f"--webhook-port={free_port()}", f"--health-addr={health}",
             "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics", *words,
         ]  # fmt: skip
         with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
+            process = subprocess.Popen(command, executable=find_program(PROGRAM, build=False), stdout=log, stderr=log)
         try:
             _await_ready(process, health, folder / "log")
             yield process
@@ -113,13 +115,14 @@ def _cut(document: dict[str, Any]) -> dict[str, Any]:
 
 def _drop_fields(schema: Any) -> None:
     """Take the fields out of a schema and of everything under it, and the rules, which may name them."""
-    if isinstance(schema, dict):
-        schema.pop("x-kubernetes-validations", None)
-        properties = schema.get("properties")
-        for name in OURS_ALONE & set(properties if isinstance(properties, dict) else ()):
-            del properties[name]
-        for value in schema.values():
-            _drop_fields(value)
-    elif isinstance(schema, list):
+    if isinstance(schema, list):
         for value in schema:
             _drop_fields(value)
+    if not isinstance(schema, dict):
+        return
+    schema.pop("x-kubernetes-validations", None)
+    if isinstance(properties := schema.get("properties"), dict):
+        for name in OURS_ALONE & properties.keys():
+            del properties[name]
+    for value in schema.values():
+        _drop_fields(value)
