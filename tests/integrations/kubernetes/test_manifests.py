@@ -1,30 +1,59 @@
-"""What is shipped is what a server accepts, field by field."""
+"""What is shipped is what a server accepts, field by field, and the operator's rights are those that it needs."""
 
 from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
 
 import pytest
 import yaml
 
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.operator_settings import OperatorSettings
+from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
+from tenure.integrations.kubernetes.shipped_manifests import PARTS, read_manifest
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.cluster import PLACES
 
 MANIFESTS = files("tenure.integrations.kubernetes").joinpath("manifests")
-NAMES = sorted(each.name for each in MANIFESTS.iterdir() if each.name.endswith(".yaml"))
+LISTS = ("kustomization.yaml", "crds/kustomization.yaml")
+OPERATOR = "system:serviceaccount:tenure-system:tenure-operator"
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+READ = {"get", "list", "watch"}
 
 
-def test_the_manifests_are_found() -> None:
-    assert {"flow_schema.yaml", "rbac.yaml"} <= set(NAMES)
+def names_below(folder: Traversable, above: str = "") -> list[str]:
+    found = []
+    for each in folder.iterdir():
+        found += names_below(each, f"{above}{each.name}/") if each.is_dir() else [above + each.name]
+    return sorted(found)
+
+
+NAMES = [name for name in names_below(MANIFESTS) if name not in LISTS]
+
+
+def judged(kube: KubeServer, document: dict[str, Any]) -> dict[str, Any]:
+    """Let the server judge a request to create a document, or to replace a definition, and do nothing."""
+    place = PLACES[document["kind"]].format(namespace=document["metadata"].get("namespace", ""))
+    how = "?dryRun=All&fieldValidation=Strict"
+    if document["kind"] == "CustomResourceDefinition":
+        path = f"{place}/{document['metadata']['name']}"
+        document["metadata"]["resourceVersion"] = kube.ask("GET", path)["metadata"]["resourceVersion"]
+        replaced: dict[str, Any] = kube.ask("PUT", path + how, document)
+        return replaced
+    metadata = {"generateName": "judged-", **document["metadata"]}
+    del metadata["name"]
+    created: dict[str, Any] = kube.ask("POST", place + how, {**document, "metadata": metadata})
+    return created
+
+
+def test_the_manifests_are_those_that_the_command_knows() -> None:
+    assert set(NAMES) == {file for listed in PARTS.values() for file in listed} | {"role_only.yaml"}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_server_accepts_every_field_of_a_manifest(kube: KubeServer, name: str) -> None:
-    """The server judges a request to replace what is there, or to create what is not, and does nothing."""
-    for document in yaml.safe_load_all(MANIFESTS.joinpath(name).read_text("utf-8")):
-        place = PLACES[document["kind"]].format(namespace=document["metadata"].get("namespace", ""))
-        document["metadata"] = {"generateName": "judged-", **document["metadata"]}
-        del document["metadata"]["name"]
-        answer = kube.ask("POST", f"{place}?dryRun=All&fieldValidation=Strict", document)
-        assert answer["kind"] == document["kind"]
+    for document in read_manifest(name):
+        assert judged(kube, document)["kind"] == document["kind"]
 
 
 def test_a_field_that_is_misspelt_would_be_refused(kube: KubeServer) -> None:
@@ -32,3 +61,118 @@ def test_a_field_that_is_misspelt_would_be_refused(kube: KubeServer) -> None:
 
     with pytest.raises(OSError, match="400"):
         kube.ask("POST", "/api/v1/namespaces?dryRun=All&fieldValidation=Strict", document)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_kustomization_lists_manifests_that_are_there(name: str) -> None:
+    folder = name.removesuffix("kustomization.yaml")
+    listed = yaml.safe_load(MANIFESTS.joinpath(*name.split("/")).read_text("utf-8"))["resources"]
+
+    assert {folder + each for each in listed} <= {*NAMES, "crds"}
+    left_out = {"flow_schema.yaml", "role_only.yaml"} if not folder else set()
+    beside = {each for each in NAMES if each.startswith(folder) and "/" not in each.removeprefix(folder)}
+    assert {folder + each for each in listed if each != "crds"} == beside - left_out
+
+
+def may(kube: KubeServer, user: str, verb: str, group: str, resource: str, namespace: str = "default") -> bool:
+    resource, _, part = resource.partition("/")
+    attributes = {"verb": verb, "group": group, "resource": resource, "subresource": part, "namespace": namespace}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+    answer = kube.ask(
+        "POST",
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        {**review, "spec": {"user": user, "resourceAttributes": attributes}},
+    )
+    return bool(answer["status"]["allowed"])
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "verbs"),
+    [
+        (IP_POOL.group, "ippools", READ | {"patch", "delete"}),
+        (IP_POOL.group, "ipclaims", READ | {"patch"}),
+        (IP_POOL.group, "ipaddresses", READ | {"create", "patch", "delete"}),
+        (IP_POOL.group, "ippools/status", {"patch"}),
+        (IP_POOL.group, "ipclaims/status", {"patch"}),
+        (IP_POOL.group, "ipaddresses/status", set()),
+        (IP_POOL.group, "ippools/finalizers", {"update"}),
+        (IP_POOL.group, "ipclaims/finalizers", {"update"}),
+        ("ipam.cluster.x-k8s.io", "ipaddresses", READ),
+        ("ipam.cluster.x-k8s.io", "ipaddressclaims", set()),
+        ("cluster.x-k8s.io", "clusters", READ),
+        ("coordination.k8s.io", "leases", READ),
+        ("", "secrets", set()),
+        ("", "pods", set()),
+        ("apiextensions.k8s.io", "customresourcedefinitions", set()),
+    ],
+)
+def test_the_operator_has_the_rights_that_it_needs_and_no_others(
+    kube: KubeServer, group: str, resource: str, verbs: set[str]
+) -> None:
+    """KP7: in a namespace that is not its own."""
+    assert {verb for verb in VERBS if may(kube, OPERATOR, verb, group, resource)} == verbs
+
+
+def test_a_role_in_one_namespace_has_the_rules_of_the_role_of_the_cluster() -> None:
+    """KP7: an operator with ``--namespaces`` lacks nothing there."""
+    [cluster] = [
+        each for each in read_manifest("rbac.yaml")
+        if each["kind"] == "ClusterRole" and each["metadata"]["name"] == "tenure-operator"
+    ]  # fmt: skip
+    role, binding = read_manifest("role_only.yaml")
+
+    assert role["rules"] == cluster["rules"]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+
+
+def test_people_who_may_view_or_edit_a_namespace_may_do_so_with_pools_claims_and_addresses() -> None:
+    """KP7: by aggregation. Nobody but the operator gets rights on status."""
+    view, edit = read_manifest("user_roles.yaml")
+
+    assert view["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+    assert edit["metadata"]["labels"] == {
+        "rbac.authorization.k8s.io/aggregate-to-edit": "true",
+        "rbac.authorization.k8s.io/aggregate-to-admin": "true",
+    }
+    for role in (view, edit):
+        assert role["rules"][0]["resources"] == [IP_POOL.plural, IP_CLAIM.plural, IP_ADDRESS.plural]
+    assert set(view["rules"][0]["verbs"]) == READ
+
+
+def test_webhooks_are_asked_for_writes_of_others_and_never_for_a_deletion() -> None:
+    """KP2: operator down, only creates and updates of our kinds are refused; our own writes are not asked for."""
+    for document in read_manifest("webhooks.yaml"):
+        [webhook] = document["webhooks"]
+        [rule] = webhook["rules"]
+        [condition] = webhook["matchConditions"]
+
+        assert document["metadata"]["name"] == OperatorSettings().lease == "tenure-operator"
+        assert rule["operations"] == ["CREATE", "UPDATE"]
+        assert rule["resources"] == [IP_POOL.plural, IP_CLAIM.plural, IP_ADDRESS.plural]
+        assert condition["expression"] == f'request.userInfo.username != "{OPERATOR}"'
+        assert (webhook["failurePolicy"], webhook["timeoutSeconds"], webhook["sideEffects"]) == ("Fail", 5, "None")
+
+
+def test_pods_are_confined_and_have_time_to_give_up_their_lease() -> None:
+    """KP17."""
+    deployment, service, budget, policy = read_manifest("deployment.yaml")
+    pod = deployment["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+
+    assert deployment["spec"]["replicas"] == 2
+    assert pod["terminationGracePeriodSeconds"] > LeaseTimes().lasts_s
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert set(container["resources"]) == {"requests", "limits"}
+    assert ports == {"webhooks": 9443, "probes": OperatorSettings().port}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "probes"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "probes"}
+    assert service["spec"]["ports"][0]["targetPort"] == "webhooks"
+    assert budget["spec"]["maxUnavailable"] == 1
+    assert {each["port"] for each in policy["spec"]["ingress"][0]["ports"]} == set(ports)

@@ -73,6 +73,7 @@ def read(url: str) -> str:
 @contextmanager
 def operator(kubeconfig: Path, *words: str) -> Iterator[Replica]:
     place = ["--kubeconfig", str(kubeconfig), "--own-namespace", "tenure-system", "--port", "0", "--log", "json"]
+    words = words or ("--controllers", "")
     process = subprocess.Popen(
         command(*place, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     )
@@ -147,6 +148,12 @@ class Broken:
 
     name = "broken"
 
+    async def listen(self) -> int:
+        return 0
+
+    async def close(self) -> None:
+        pass
+
     def not_ready(self) -> dict[str, str]:
         return {"broken": "it never is"}
 
@@ -176,6 +183,12 @@ class Patient:
     """A controller that works until it is cancelled."""
 
     name = "patient"
+
+    async def listen(self) -> int:
+        return 0
+
+    async def close(self) -> None:
+        pass
 
     def __init__(self) -> None:
         self.at_work = False
@@ -225,6 +238,12 @@ class Follower:
     """A controller that follows one kind in the namespaces of the settings."""
 
     name = "follower"
+
+    async def listen(self) -> int:
+        return 0
+
+    async def close(self) -> None:
+        pass
 
     def __init__(self, context: OperatorContext) -> None:
         client, namespaces = context.client, context.settings.namespaces

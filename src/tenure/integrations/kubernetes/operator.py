@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
-from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext
+from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext, PortTaken
 from tenure.integrations.kubernetes.operator_probes import Sample, serve_probes
 from tenure.integrations.kubernetes.operator_samples import runtime_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
@@ -32,12 +32,10 @@ class Running:
     context: OperatorContext
     controllers: list[Controller]
     port: int
+    webhook_port: int
+    """0 if no controller has webhooks."""
     part_ended: asyncio.Task[str]
     """Done as soon as a part has ended, which none does by itself; says which, and why."""
-
-
-class PortTaken(Exception):
-    """Health, readiness and metrics cannot be served where the settings say."""
 
 
 class PartEnded(Exception):
@@ -59,11 +57,14 @@ async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
                 settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context, controllers)
             )
         except OSError as error:
-            raise PortTaken(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}") from error
+            raise PortTaken("--port", settings.host, settings.port, error) from error
         try:
+            ports = [await each.listen() for each in controllers]
             async with _at_work(context, controllers) as part_ended:
-                yield Running(context, controllers, port, part_ended)
+                yield Running(context, controllers, port, max(ports, default=0), part_ended)
         finally:
+            for each in controllers:
+                await each.close()
             await probes.cleanup()
 
 

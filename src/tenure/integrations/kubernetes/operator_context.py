@@ -28,6 +28,14 @@ class Controller(Protocol):
 
     name: str
 
+    async def listen(self) -> int:
+        """Open what others connect to, and return its port, 0 if there is none; raise ``PortTaken`` if it cannot be."""
+        ...
+
+    async def close(self) -> None:
+        """Close what ``listen`` opened."""
+        ...
+
     def not_ready(self) -> Mapping[str, str]:
         """Return what this part still waits for: caches that are not synced, a certificate that is missing."""
         ...
@@ -43,3 +51,11 @@ class Controller(Protocol):
     async def lead(self) -> None:
         """Do the work, on the leader, until cancelled."""
         ...
+
+
+class PortTaken(Exception):
+    """A port cannot be listened on; says which, and ``option`` where another one can be named."""
+
+    def __init__(self, option: str, host: str, port: int, error: OSError) -> None:
+        super().__init__(f"{host}:{port} cannot be listened on: {error.strerror}")
+        self.option = option

@@ -247,7 +247,7 @@ def test_c31_a_crash_between_the_address_and_the_claims_status_is_mended(kube: K
         unserved.pool("p", "10.0.0.1-10.0.0.9")
         unserved.claim("c1")
         unserved.served("c1")
-        until(lambda: unserved.indexes())
+        until(unserved.indexes)
     unserved.patch(IP_CLAIM, "c1", {"status": {"address": None}}, "status")
     with operator_in(kube, unserved.name):
         assert unserved.ip("c1") == "10.0.0.1"

@@ -1,118 +1,149 @@
-"""The operator on Metal3's own definitions, which have no room for what is ours (KD3, KD4)."""
+"""Our definitions against those of Metal3's v1.13.1, and our objects read by Metal3's own types. In ``make proof``."""
 
-import time
+import json
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from tools.build_kube import TARGETS, find_go, run
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED, RESERVING
-from tenure.integrations.kubernetes.runtime.resource_types import uid_of, version_of
-from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
-from tests.integrations.kubernetes.metal3.metal3_manager import cut_definitions, install_beside, own_definitions
-from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
-from tests.scale import in_proof
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.kubernetes.shipped_manifests import documents_of
+from tests.infrastructure.kube import KubeServer
+from tests.integrations.kubernetes.test_custom_resources import (
+    ADDRESS_SPEC,
+    CLAIM_SPEC,
+    CLAIM_STATUS,
+    POOL_SPEC,
+    POOL_STATUS,
+    made,
+    stored,
+)
 
-pytestmark = pytest.mark.xdist_group("metal3-definitions")
+pytestmark = pytest.mark.proof
 
-
-@pytest.fixture(scope="module", params=[cut_definitions, in_proof(own_definitions)])
-def foreign(request: pytest.FixtureRequest) -> Iterator[KubeServer]:
-    """Give a server whose definitions lack our fields."""
-    with private_kube() as server:
-        install_beside(server, request.param())
-        yield server
-
-
-@pytest.fixture
-def place(foreign: KubeServer) -> Iterator[Namespace]:
-    """Give a namespace of it that an operator serves."""
-    with fresh_namespace(foreign) as name, operator_in(foreign, name):
-        yield Namespace(foreign, name)
-
-
-def annotations_of(place: Namespace, pool: str = "p") -> dict[str, Any]:
-    return ((place.get(IP_POOL, pool) or {})["metadata"]).get("annotations") or {}
-
-
-def test_kd3_c1_a_claim_is_served_without_our_fields(place: Namespace) -> None:
-    place.pool("p", "10.0.0.10-10.0.0.12", prefix=24, gateway="10.0.0.1")
-    place.claim("c1")
-
-    assert place.ip("c1") == "10.0.0.10"
-    claim = place.get(IP_CLAIM, "c1")
-    assert claim is not None
-    assert claim["status"] == {"address": {"name": "p-10-0-0-10", "namespace": place.name}}
-    until(lambda: place.indexes() == {"c1": "10.0.0.10"})
-    status = (place.get(IP_POOL, "p") or {})["status"]
-    assert set(status) == {"indexes", "lastUpdated"}
+OURS = {
+    "IPPool": {
+        "spec.allocationStrategy", "spec.tenure", "status.tenure",  # KD3
+        "status.allocations", "status.addresses",  # KD2
+        "status.indexes[x-kubernetes-map-type]",  # KP10
+    },
+    "IPClaim": {
+        "spec.tenure", "status.tenure",  # KD3
+        "spec.owner", "status.ipAddress",  # KD2
+    },
+    "IPAddress": {
+        "spec.Address", "spec.claim.Name", "spec.pool.Name", "status",  # KD2
+        *(f"spec.{name}[x-kubernetes-validations]" for name in ("address", "claim", "pool")),  # KP2
+    },
+}  # fmt: skip
+"""All that our definitions have besides Metal3's."""
 
 
-def test_kd4_a_reservation_in_the_annotation_keeps_its_address_until_its_claim_is_gone(place: Namespace) -> None:
-    place.pool("p", "10.0.0.1-10.0.0.3")
-    waits = place.claim("paused", annotations={PAUSED: "true"})
-    entry = f'[{{"address":"10.0.0.1","uid":"{uid_of(waits)}","kind":"IPClaim"}}]'
-    place.patch(IP_POOL, "p", {"metadata": {"annotations": {RESERVING: entry}}})
-    place.claim("c1")
-    assert place.ip("c1") == "10.0.0.2"
-    assert "10.0.0.1" in annotations_of(place)[RESERVING]
-
-    place.delete(IP_CLAIM, "paused")
-    place.patch(IP_CLAIM, "paused", {"metadata": {"annotations": None}})
-    place.gone(IP_CLAIM, "paused")
-    until(lambda: RESERVING not in annotations_of(place))
-    place.claim("c2")
-    assert place.ip("c2") == "10.0.0.1"
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Object]:
+    """Give Metal3's definitions by kind, from the module that the manager is built from."""
+    target = TARGETS["metal3-ipam"]
+    work = tmp_path_factory.mktemp("module")
+    found = json.loads(run([find_go(), "mod", "download", "-json", f"{target.module}@{target.version}"], work))
+    files = (Path(found["Dir"]) / "config" / "crd" / "bases").glob("*.yaml")
+    definitions = [yaml.safe_load(file.read_text("utf-8")) for file in files]
+    return {each["spec"]["names"]["kind"]: each for each in definitions}
 
 
-def test_kd4_an_annotation_of_rubbish_reserves_nothing_and_is_removed(place: Namespace) -> None:
-    place.pool("p", "10.0.0.1-10.0.0.3")
-    for rubbish in ("{", '{"address": 1}', '[1, {"address": "x", "uid": "y"}]'):
-        place.patch(IP_POOL, "p", {"metadata": {"annotations": {RESERVING: rubbish}}})
-    place.claim("c1")
-
-    assert place.ip("c1") == "10.0.0.1"
-    until(lambda: RESERVING not in annotations_of(place))
+@pytest.fixture(scope="module")
+def ours() -> dict[str, Object]:
+    return {each["spec"]["names"]["kind"]: each for each in documents_of(["crds"])}
 
 
-def test_kd3_c16_c17_a_full_pool_serves_as_soon_as_there_is_room(place: Namespace) -> None:
-    place.pool("p", "10.0.0.1-10.0.0.1")
-    place.claim("c1")
-    assert place.ip("c1") == "10.0.0.1"
-    place.claim("c2")
-    assert place.message("c2", "E") == "Exhausted IP Pools"
-
-    place.delete(IP_CLAIM, "c1")
-    assert place.ip("c2") == "10.0.0.1"
-    assert "errorMessage" not in (place.get(IP_CLAIM, "c2") or {})["status"]
-    until(lambda: place.indexes() == {"c2": "10.0.0.1"})
+def schema_of(definition: Object) -> Object:
+    schema: Object = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
 
 
-def test_kd3_d1_d6_a_claim_takes_its_address_along_and_a_pool_goes_after_its_last_one(place: Namespace) -> None:
-    place.pool("p", "10.0.0.1-10.0.0.9")
-    for name in ("c1", "c2"):
-        place.claim(name)
-        place.served(name)
-    until(lambda: len(place.indexes()) == 2)
-    place.delete(IP_CLAIM, "c1")
-    place.gone(IP_CLAIM, "c1")
-    assert place.get(IP_ADDRESS, "p-10-0-0-1") is None
-    until(lambda: list(place.indexes()) == ["c2"])
+def besides(theirs: Object, ours: Object, place: str = "") -> Iterator[str]:
+    """Yield what our schema has besides theirs; fail where it lacks something, or says something else."""
+    for name, value in theirs.items():
+        if name in ("description", "properties", "items", "additionalProperties"):
+            continue
+        same = sorted(value) == sorted(ours[name]) if name == "required" else value == ours[name]
+        assert same, f"{place}[{name}]"
+    for name in ("items", "additionalProperties"):
+        if name in theirs:
+            yield from besides(theirs[name], ours[name], f"{place}[]")
+    yield from (f"{place}[{name}]" for name in ours if name not in theirs)
+    fields = theirs.get("properties") or {}
+    for name, field in (ours.get("properties") or {}).items():
+        below = f"{place}.{name}".lstrip(".")
+        if name in fields:
+            yield from besides(fields[name], field, below)
+        else:
+            yield below
+    assert set(fields) <= set(ours.get("properties") or {}), place
 
-    place.delete(IP_POOL, "p")
-    assert place.get(IP_POOL, "p") is not None
-    place.delete(IP_CLAIM, "c2")
-    place.gone(IP_CLAIM, "c2")
-    place.gone(IP_POOL, "p")
+
+@pytest.mark.parametrize("kind", OURS)
+def test_our_definition_has_all_of_metal3s_and_what_is_named_here(
+    theirs: dict[str, Object], ours: dict[str, Object], kind: str
+) -> None:
+    """KD3 and KD2: patterns, required fields and types are the same."""
+    assert set(besides(schema_of(theirs[kind]), schema_of(ours[kind]))) == OURS[kind]
 
 
-def test_kd3_nothing_is_written_again_and_again_because_the_server_prunes_it(place: Namespace) -> None:
-    place.pool("p", "10.0.0.1-10.0.0.9")
-    place.claim("c1")
-    place.served("c1")
-    until(lambda: place.indexes() and RESERVING not in annotations_of(place))
-    named = {IP_POOL: "p", IP_CLAIM: "c1", IP_ADDRESS: "p-10-0-0-1"}
-    before = {kind: version_of(place.get(kind, name) or {}) for kind, name in named.items()}
-    time.sleep(1.0)
+@pytest.mark.parametrize("kind", OURS)
+def test_a_kind_has_metal3s_names_subresources_and_columns(
+    theirs: dict[str, Object], ours: dict[str, Object], kind: str
+) -> None:
+    """1.1: ``kubectl get m3ipc`` and lists by category stay."""
+    their_version, our_version = (each[kind]["spec"]["versions"][0] for each in (theirs, ours))
+    columns = {each["name"]: (each["jsonPath"], each["type"]) for each in our_version["additionalPrinterColumns"]}
 
-    assert before == {kind: version_of(place.get(kind, name) or {}) for kind, name in named.items()}
+    for part in ("group", "names", "scope"):
+        assert theirs[kind]["spec"][part] == ours[kind]["spec"][part]
+    for part in ("name", "served", "storage", "subresources"):
+        assert their_version[part] == our_version[part]
+    for column in their_version["additionalPrinterColumns"]:
+        assert columns[column["name"]] == (column["jsonPath"], column["type"])
+
+
+@pytest.fixture(scope="module")
+def strict_decode(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the program that decodes with Metal3's types; sums of its modules are written in a copy."""
+    folder = tmp_path_factory.mktemp("strict") / "strict_decode"
+    shutil.copytree(Path(__file__).parent / "strict_decode", folder)
+    run([find_go(), "mod", "tidy"], folder)
+    run([find_go(), "build", "-o", "decode", "."], folder)
+    return folder / "decode"
+
+
+def decoded(program: Path, objects: list[Object]) -> tuple[int, str]:
+    done = subprocess.run([program], input=json.dumps(objects), capture_output=True, encoding="utf-8", check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+async def test_metal3s_types_read_our_objects_without_the_three_keys(
+    kube: KubeServer, client: ApiClient, namespace: str, strict_decode: Path
+) -> None:
+    """KD3: objects as they are stored, with every field of ours."""
+    pool = stored(kube, IP_POOL, made(IP_POOL, namespace, "p", spec=POOL_SPEC))
+    claim = stored(kube, IP_CLAIM, made(IP_CLAIM, namespace, "c1", spec=CLAIM_SPEC))
+    address = stored(kube, IP_ADDRESS, made(IP_ADDRESS, namespace, "a", spec=ADDRESS_SPEC))
+    words: dict[str, Any] = {"content_type": MERGE_PATCH, "subresource": "status"}
+    pool = await client.patch(IP_POOL, pool, {"status": POOL_STATUS}, **words)
+    claim = await client.patch(IP_CLAIM, claim, {"status": CLAIM_STATUS}, **words)
+
+    assert decoded(strict_decode, [pool, claim, address]) == (0, "")
+
+
+def test_metal3s_types_refuse_a_fourth_key(strict_decode: Path) -> None:
+    """The proof above would see a field too many, also one that differs from a known field by its case only."""
+    code, told = decoded(strict_decode, [made(IP_ADDRESS, "n", "a", spec={**ADDRESS_SPEC, "Address": "10.0.0.10"})])
+
+    assert code == 1
+    assert 'unknown field "spec.Address"' in told

@@ -33,7 +33,7 @@ class Reference(NamedTuple):
 
 def reference_of(claim: Object) -> Reference | None:
     """Return the pool that a claim is for; nothing if it names none, or something that is no IPPool."""
-    namespace = key_of(claim)[0]
+    namespace = text(claim, "metadata", "namespace")
     version, kind, name = (text(claim, "spec", "pool", part) for part in ("apiVersion", "kind", "name"))
     if not name or kind not in ("", IP_POOL.kind) or (version and version.partition("/")[0] != GROUP):
         return None

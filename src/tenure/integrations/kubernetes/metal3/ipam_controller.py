@@ -4,8 +4,10 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
+from aiohttp import web
+
+from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
-from tenure.integrations.kubernetes.metal3.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_kinds import WATCH_FILTER, labels_of
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
@@ -13,7 +15,7 @@ from tenure.integrations.kubernetes.metal3.ipam_samples import ipam_samples
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
-from tenure.integrations.kubernetes.operator_context import OperatorContext
+from tenure.integrations.kubernetes.operator_context import OperatorContext, PortTaken
 from tenure.integrations.kubernetes.operator_probes import Sample
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
@@ -62,8 +64,23 @@ class IpamController:
         own = settings.own_namespace
         names = [f"{SERVICE}.{own}.svc", f"{SERVICE}.{own}.svc.cluster.local", "localhost", "127.0.0.1"]
         self._certificates = WebhookCertificates(context.client, own, SECRET_NAME, names, CONFIGURATIONS)
-        self.webhook_port = 0
-        """Where the webhooks listen, once they do."""
+        self._runner: web.AppRunner | None = None
+
+    async def listen(self) -> int:
+        """Listen for the API server's questions, and return the port; 0 if webhooks are left to others."""
+        settings = self._settings
+        if not settings.webhooks:
+            return 0
+        try:
+            self._runner, port = await self.host.start(settings.webhook_host, settings.webhook_port)
+        except OSError as error:
+            raise PortTaken("--webhook-port", settings.webhook_host, settings.webhook_port, error) from error
+        return port
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
 
     def not_ready(self) -> Mapping[str, str]:
         """Return what is not in the caches yet, and whether the certificate of the webhooks is missing."""
@@ -80,7 +97,7 @@ class IpamController:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.caches.follow())
             if self._settings.webhooks:
-                tasks.create_task(self._judge())
+                tasks.create_task(self._certificates.show(self.host))
 
     async def lead(self) -> None:
         """Serve claims until cancelled; everything is read from the server itself before the first pick (KP5)."""
@@ -91,13 +108,6 @@ class IpamController:
             tasks.create_task(self.orphans.run())
             if self._settings.webhooks:
                 tasks.create_task(self._certificates.keep())
-
-    async def _judge(self) -> None:
-        runner, self.webhook_port = await self.host.start(self._settings.webhook_host, self._settings.webhook_port)
-        try:
-            await self._certificates.show(self.host)
-        finally:
-            await runner.cleanup()
 
     def _serves(self, object: Object) -> bool:
         """Return whether an object has the label that this operator filters by (E7)."""

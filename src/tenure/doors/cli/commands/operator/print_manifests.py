@@ -43,9 +43,9 @@ def manifests(
 ) -> None:
     """Print the Kubernetes manifests of the operator, ready for `kubectl apply -f -`.
 
-    They are the kinds IPPool, IPClaim and IPAddress (crds), the operator's rights (rbac), rights of people who may view or
-    edit a namespace (user-roles), webhooks, and the operator itself (deployment). Deleting the crds deletes every pool,
-    claim and address.
+    They are the kinds IPPool, IPClaim and IPAddress (crds), the operator's rights (rbac), rights of people who may view
+    or edit a namespace (user-roles), webhooks, and the operator itself (deployment). Deleting the crds deletes every
+    pool, claim and address.
 
     For example:
       tenure manifests
@@ -64,9 +64,7 @@ def manifests(
     if webhook_url is not None:
         _check_url(webhook_url)
         if "deployment" in parts:
-            raise Invalid(
-                "--only: a Deployment has no use beside --webhook-url: webhooks are asked outside the cluster"
-            )
+            raise Invalid("--only: a Deployment has no use with --webhook-url: the operator runs outside the cluster")
     (own,) = namespaces_in("--own-namespace", (own_namespace,))
     documents = shipped.documents_of(
         parts or [name for name in shipped.USUAL if webhook_url is None or name != "deployment"],

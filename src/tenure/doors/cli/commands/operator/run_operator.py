@@ -37,10 +37,41 @@ PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
 )
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than its current one.")
 @click.option("--namespaces", metavar="A,B", default="", help="Work in these namespaces only [default: all].")
-@click.option("--controllers", metavar="A,B", default="", help="Which controllers to run.")
+@click.option("--controllers", metavar="A,B", default="metal3", show_default=True, help="Which controllers to run.")
 @click.option("--own-namespace", metavar="NAME", help="Where lease and certificate are kept [default: the pod's].")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where /livez, /readyz and /metrics are served.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8081, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--webhooks/--no-webhooks", default=True, help="Judge objects of our kinds before the API server stores them."
+)
+@click.option("--webhook-host", metavar="HOST", help="Where the API server asks the webhooks [default: --host].")
+@click.option("--webhook-port", type=click.IntRange(0, 65535), default=9443, show_default=True, help="0: a free one.")
+@click.option(
+    "--default-strategy",
+    type=click.Choice(["sequential", "random"]),
+    default="sequential",
+    show_default=True,
+    help="The strategy of pools that name none.",
+)
+@click.option(
+    "--allow-outside-preallocations",
+    is_flag=True,
+    help="Let pre-allocations lie outside the ranges, in pools that say nothing of it.",
+)
+@click.option(
+    "--watch-filter",
+    metavar="VALUE",
+    default="",
+    help="Look after objects with this value of the label cluster.x-k8s.io/watch-filter only.",
+)
+@click.option(
+    "--orphan-grace",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=600.0,
+    show_default=True,
+    help="After how long an address that this operator made is released if its claim is not there.",
+)
 @click.option(
     "--log", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How log lines look."
 )
@@ -55,19 +86,27 @@ def operator(
     own_namespace: str | None,
     host: str,
     port: int,
+    webhooks: bool,
+    webhook_host: str | None,
+    webhook_port: int,
+    default_strategy: str,
+    allow_outside_preallocations: bool,
+    watch_filter: str,
+    orphan_grace: float,
     log: str,
     check: bool,
 ) -> None:
     """Run controllers in a Kubernetes cluster, until SIGTERM or Ctrl-C.
 
-    Several replicas may run: one replica leads and writes, the others are ready to follow. This version has no
-    controllers yet: the operator answers probes and takes part in the election, and prints so.
+    Several replicas may run: one replica leads and writes, the others are ready to follow. The controller `metal3`
+    serves IPClaims from IPPools. Apply what `tenure manifests` prints before.
 
     For example:
       tenure operator --kubeconfig admin.conf --port 8081 --check
     """
     try:
         from tenure.integrations.kubernetes import operator as shell
+        from tenure.integrations.kubernetes.operator_context import PortTaken
         from tenure.integrations.kubernetes.operator_settings import OperatorSettings
         from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, find_credentials
         from tenure.integrations.kubernetes.runtime.credentials import own_namespace as pods
@@ -81,7 +120,12 @@ def operator(
         raise Invalid(f"--controllers: there is no {unknown[0]!r}; there are: {there}")
     wanted = namespaces_in("--namespaces", names_in(namespaces))
     (own,) = namespaces_in("--own-namespace", (own_namespace or pods(),))
-    settings = OperatorSettings(kubeconfig, context, wanted, chosen, own, host=host, port=port)
+    settings = OperatorSettings(
+        kubeconfig, context, wanted, chosen, own, host=host, port=port,
+        webhooks=webhooks, webhook_host=webhook_host or host, webhook_port=webhook_port,
+        default_strategy=default_strategy, allow_outside=allow_outside_preallocations, watch_filter=watch_filter,
+        orphan_grace_s=orphan_grace,
+    )  # fmt: skip
     try:
         if check:
             _print_settings(session, settings, asyncio.run(find_credentials(kubeconfig, context)()).server)
@@ -90,8 +134,8 @@ def operator(
         asyncio.run(_run(session, settings, shell.run_until))
     except CredentialsMissing as error:
         raise Invalid(f"--kubeconfig: {error}") from None
-    except shell.PortTaken as error:
-        raise Invalid(f"--port: {error}; --port 0 takes a free one") from None
+    except PortTaken as error:
+        raise Invalid(f"{error.option}: {error}; {error.option} 0 takes a free one") from None
     except shell.PartEnded as error:
         raise click.ClickException(str(error)) from None
 
@@ -133,9 +177,16 @@ def _announce(session: Session, running: "Running") -> None:
     url = f"http://{settings.host}:{running.port}"
     names = [each.name for each in running.controllers]
     if session.json:
-        echo(session, json_line({"url": url, "identity": settings.identity, "controllers": names}))
+        echo(
+            session,
+            json_line(
+                {"url": url, "identity": settings.identity, "controllers": names, "webhook_port": running.webhook_port}
+            ),
+        )
         return
     echo(session, f"Tenure's operator {settings.identity} answers probes at {url}")
+    if settings.webhooks and names:
+        echo(session, f"Webhooks: {settings.webhook_host}:{running.webhook_port}")
     echo(
         session,
         f"Controllers: {', '.join(names)}"

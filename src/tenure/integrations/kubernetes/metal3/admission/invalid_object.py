@@ -15,7 +15,7 @@ def refusal(kind: ResourceType, name: str, faults: Sequence[Fault], warnings: Se
     """Refuse an object with all of its errors in one text (A18)."""
     listed = [f"{fault.field}: Invalid value: {_shown(fault.value)}: {fault.reason}" for fault in faults[:MOST_FAULTS]]
     if len(faults) > MOST_FAULTS:
-        listed.append(f"and {len(faults) - MOST_FAULTS} errors more")
+        listed.append(f"and {len(faults) - MOST_FAULTS} more errors")
     text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     return Decision([f'{kind.kind}.{kind.group} "{name}" is invalid: {text}'], warnings)
 

@@ -1,13 +1,15 @@
 """What webhooks know of the cluster besides the object that they are asked about, and how they answer."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import field, is_terminating, mapping
+from tenure.integrations.kubernetes.metal3.address_objects import position_of
+from tenure.integrations.kubernetes.metal3.ipam_kinds import field, is_terminating, mapping, text
 from tenure.integrations.kubernetes.metal3.pool_spec import Fault
 from tenure.integrations.kubernetes.runtime.patches import Step
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+from tenure.kernel.addressing.addresses import format_address, is_v6
 
 
 class AdmissionView(Protocol):
@@ -58,6 +60,15 @@ def is_judged(request: AdmissionRequest) -> bool:
     if mapping(after, "metadata") and is_terminating(after):
         return False
     return bool(field(after, "spec") != field(request.before, "spec"))
+
+
+def holders_of(position: int, addresses: Iterable[Object]) -> Iterator[Object]:
+    """Yield the objects that hold an address. O(n), quick for IPv4 addresses, which have one spelling only."""
+    canonical, has_spellings = format_address(position), is_v6(position)
+    for address in addresses:
+        written = text(address, "spec", "address")
+        if written == canonical or (has_spellings and ":" in written and position_of(address) == position):
+            yield address
 
 
 def finalizer_step(object: Object, finalizer: str) -> list[Step]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, PICKED_FOR
-from tests.integrations.kubernetes.metal3.admission_requests import (
+from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_claim,
     a_cluster_api_address,
@@ -71,6 +71,16 @@ async def test_a_copied_claim_loses_the_address_of_its_original(holder: dict[str
     assert claim["metadata"]["annotations"] == {"mine": "stays"}
     (warning,) = decision.warnings
     assert "IPAddress p-10-0-0-12 holds 10.0.0.12 for claim original" in warning
+
+
+async def test_a_claim_whose_name_the_server_will_make_up_is_judged_like_others() -> None:
+    claim = a_claim(annotations=KEPT)
+    claim["metadata"] = {"generateName": "c-", "annotations": KEPT}
+
+    stored, _ = await mutated(claim, view=View(HOLDERS))
+
+    assert stored["metadata"]["finalizers"] == [CLAIM_FINALIZER]
+    assert stored["metadata"]["annotations"] == {"mine": "stays"}
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,18 @@
 """What an IPClaim may say, and what it gets before it is stored."""
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, position_of
-from tenure.integrations.kubernetes.metal3.admission_view import (
+from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of
+from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     AdmissionView,
     Defaults,
     Judgement,
     finalizer_step,
+    holders_of,
     is_judged,
 )
+from tenure.integrations.kubernetes.metal3.admission.pool_admission import NOT_SERVED
+from tenure.integrations.kubernetes.metal3.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     CLAIM_FINALIZER,
-    GROUP,
-    IP_POOL,
     OWN_ADDRESS,
     PICKED_FOR,
     WISHED_ADDRESS,
@@ -19,29 +20,18 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.pool_admission import NOT_SERVED
 from tenure.integrations.kubernetes.metal3.pool_spec import Fault, read_address
 from tenure.integrations.kubernetes.runtime.patches import pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
 
 
-def names_own_pool(claim: Object, namespace: str) -> bool:
-    """Return whether a claim refers to an IPPool of Metal3's group in the claim's own namespace (KP3)."""
-    pool = mapping(claim, "spec", "pool")
-    group = text(pool, "apiVersion").partition("/")[0]
-    return (
-        bool(text(pool, "name"))
-        and text(pool, "kind") in ("", IP_POOL.kind)
-        and group in ("", GROUP)
-        and text(pool, "namespace") in ("", namespace)
-    )
-
-
 def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     """Return what a new claim gets: its finalizer; and what it loses: an address that came with a copied text."""
     claim = request.object or {}
-    if request.before is not None or not names_own_pool(claim, request.namespace):
+    reference = reference_of(claim)
+    # The claim of another controller, or for a pool that it cannot have, would keep the finalizer for ever (KP3).
+    if request.before is not None or reference is None or reference.is_elsewhere:
         return Defaults([], [])
     steps = []
     if view.serves(request.namespace, mapping(claim, "metadata", "labels")):
@@ -69,10 +59,9 @@ def _holder_of_copy(request: AdmissionRequest, claim: Object, view: AdmissionVie
     if position is None:
         return None
     name = text(claim, "metadata", "name")
-    for address in view.addresses_of(request.namespace, text(claim, "spec", "pool", "name")):
-        if position_of(address) == position and claim_name_of(address) != name:
-            return address
-    return None
+    addresses = view.addresses_of(request.namespace, text(claim, "spec", "pool", "name"))
+    others = (holder for holder in holders_of(position, addresses) if claim_name_of(holder) != name)
+    return next(others, None)
 
 
 def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
@@ -85,12 +74,12 @@ def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
         faults.append(Fault("spec.pool.name", field(claim, "spec", "pool", "name") or "", "cannot be empty"))
     if is_judged(request):
         _judge_tenure(claim, faults)
-    is_other = {name for name in (WISHED_ADDRESS, OWN_ADDRESS) if _annotation(claim, name) != _annotation(before, name)}
-    for name in sorted(is_other):
+    changed = [name for name in (WISHED_ADDRESS, OWN_ADDRESS) if _annotation(claim, name) != _annotation(before, name)]
+    for name in changed:
         if value := _annotation(claim, name):
             read_address(value, f"metadata.annotations.{name}", faults)
-    if is_judged(request) or WISHED_ADDRESS in is_other:
-        _judge_two_wishes(claim, faults)
+    if is_judged(request) or WISHED_ADDRESS in changed:
+        _judge_two_addresses(claim, faults)
     return Judgement(faults, [])
 
 
@@ -123,7 +112,7 @@ def _judge_tenure(claim: Object, faults: list[Fault]) -> None:
         read_address(tenure["address"], "spec.tenure.address", faults)
 
 
-def _judge_two_wishes(claim: Object, faults: list[Fault]) -> None:
+def _judge_two_addresses(claim: Object, faults: list[Fault]) -> None:
     """Note a field and an annotation that ask for two addresses."""
     asked, annotated = field(claim, "spec", "tenure", "address"), _annotation(claim, WISHED_ADDRESS)
     positions = [read_address(each, "", []) for each in (asked, annotated)]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_admission import IpamAdmission
+from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.ipam_kinds import OWN_ADDRESS
-from tests.integrations.kubernetes.metal3.admission_requests import (
+from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_claim,
     a_pool,
@@ -27,7 +27,7 @@ POOL = a_pool(
     tenure={"drain": ["10.0.0.9"], "outsidePreAllocations": "allow", "external": False, "ledger": {"network": "n"}},
 )
 CLAIM = a_claim(
-    annotations={OWN_ADDRESS: "10.0.0.5", "ipAddress": "10.0.0.5"}, tenure={"address": "10.0.0.5"}, owner={}
+    annotations={OWN_ADDRESS: "10.0.0.5", "ipAddress": "10.0.0.5"}, tenure={"address": "10.0.0.5"}, owner={"name": "o"}
 )
 ADDRESS = {
     **an_address("a", "10.0.0.5", "c", Address="10.0.0.5"),
@@ -42,7 +42,6 @@ def with_odd_parts(object: Any) -> Iterator[Any]:
     parts = object.items() if isinstance(object, dict) else enumerate(object) if isinstance(object, list) else ()
     for place, part in parts:
         for odd in with_odd_parts(part):
-            # A server removes the place of another object first: what is passed on is never shared.
             crooked = copy.copy(object)
             crooked[place] = odd
             yield crooked

@@ -27,7 +27,7 @@ def pool_warnings(spec: PoolSpec) -> list[str]:
     found += _of_pre_allocations(spec)
     found += _of_emptiness(spec)
     if len(found) > MOST_WARNINGS:
-        found[MOST_WARNINGS - 1 :] = [f"and {len(found) - MOST_WARNINGS + 1} warnings more"]
+        found[MOST_WARNINGS - 1 :] = [f"and {len(found) - MOST_WARNINGS + 1} more warnings"]
     return found
 
 
@@ -53,7 +53,7 @@ def _of_overlaps(spec: PoolSpec) -> Iterator[str]:
     found.sort(key=lambda each: (each[0].first, each[1]))
     farthest: tuple[AddressRange, int] | None = None
     for bounds, number in found:
-        # Of all that begin before, only the one that reaches farthest is compared: pairs would be quadratic.
+        # The range that reaches farthest so far is the one to compare with: comparing all pairs would be quadratic.
         if farthest is not None and bounds.first <= farthest[0].last:
             low, high = sorted((farthest[1], number))
             yield f"spec.pools[{high}]: overlaps spec.pools[{low}]; an address of both belongs to spec.pools[{low}]"

@@ -74,4 +74,4 @@ def _respell(spelling: SeedSpelling, object: Object, found: Respelling) -> None:
         found.faults.append(Fault(spelling.old, value, reason))
         return
     found.warnings.append(f"{spelling.old}: is stored as {spelling.today}, which is today's spelling")
-    found.steps += [{"op": "add", "path": pointer(*today), "value": value or current or ""}, removal]
+    found.steps.extend(({"op": "add", "path": pointer(*today), "value": value or current or ""}, removal))

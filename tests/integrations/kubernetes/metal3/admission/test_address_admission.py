@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.integrations.kubernetes.metal3.admission_requests import (
+from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_cluster_api_address,
     an_address,

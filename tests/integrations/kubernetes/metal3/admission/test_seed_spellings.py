@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.seed_spellings import SEED_SPELLINGS, SeedSpelling, Treatment
-from tests.integrations.kubernetes.metal3.admission_requests import an_address, changed, mutated
-from tests.integrations.kubernetes.metal3.seed_objects import SEED_OBJECTS
+from tenure.integrations.kubernetes.metal3.admission.seed_spellings import SEED_SPELLINGS, SeedSpelling, Treatment
+from tests.integrations.kubernetes.metal3.admission.admission_requests import an_address, changed, mutated
+from tests.integrations.kubernetes.metal3.admission.seed_objects import SEED_OBJECTS
 
-PAGE = Path(__file__).parents[4] / "docs" / "reference" / "kubernetes-seed.md"
-ROW = re.compile(r"^\| (\w+) \| `([^`]+)` \| (?:`([^`]+)`|([^|`]*)) \| (\w[\w ]*)[^|]* \|$", re.MULTILINE)
+PAGE = Path(__file__).parents[5] / "docs" / "reference" / "kubernetes-seed.md"
+ROW = re.compile(r"^\| (\w+) \| `([^`]+)` \| (?:`([^`]+)`|([^|]*)) \| (\w[\w ]*)[^|]* \|$", re.MULTILINE)
 MAPS_OF_USERS = {"preAllocations", "allocations", "indexes", "dataNames"}
 """Maps whose keys are no names of the design."""
 

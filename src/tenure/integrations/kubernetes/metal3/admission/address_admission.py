@@ -1,10 +1,11 @@
-"""What an IPAddress may say: who makes one by hand must not give an address twice."""
+"""What an IPAddress may say: no two objects may hold one address."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_cluster_apis, position_of
-from tenure.integrations.kubernetes.metal3.admission_view import AdmissionView, Judgement
-from tenure.integrations.kubernetes.metal3.claim_admission import is_other_reference
+from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Judgement, holders_of
+from tenure.integrations.kubernetes.metal3.admission.claim_admission import is_other_reference
 from tenure.integrations.kubernetes.metal3.ipam_kinds import field, text
 from tenure.integrations.kubernetes.metal3.pool_spec import Fault, read_address
 from tenure.integrations.kubernetes.runtime.resource_types import Object
@@ -16,21 +17,18 @@ def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     address = request.object or {}
     if request.before is not None:
         return Judgement(_changes(address, request.before), [])
-    faults: list[Fault] = []
-    for path in (("pool", "name"), ("claim", "name"), ("address",)):
-        if not field(address, "spec", *path):
-            faults.append(Fault(f"spec.{'.'.join(path)}", "", "cannot be empty"))
+    faults = [
+        Fault(f"spec.{'.'.join(path)}", "", "cannot be empty")
+        for path in (("pool", "name"), ("claim", "name"), ("address",))
+        if not field(address, "spec", *path)
+    ]
     position = None
     if written := field(address, "spec", "address"):
         position = read_address(written, "spec.address", faults)
     pool = text(address, "spec", "pool", "name")
     if position is None or not pool:
         return Judgement(faults, [])
-    others = [
-        other
-        for other in view.addresses_of(request.namespace, pool)
-        if is_cluster_apis(other) or text(other, "metadata", "name") != text(address, "metadata", "name")
-    ]
+    others = list(view.addresses_of(request.namespace, pool))
     return Judgement(faults + _doubles(address, position, others), _warnings(address, others))
 
 
@@ -54,7 +52,7 @@ def _is_same(address: Object, before: Object) -> bool:
 
 
 def _doubles(address: Object, position: int, others: Iterable[Object]) -> list[Fault]:
-    """Return who holds the address already.
+    """Return an error for each object that holds the address already.
 
     Metal3 accepts a second object for an address and then lists one of the two claims: two machines would get one
     address. An object's name cannot prevent it, since names are free and there are two kinds.
@@ -65,15 +63,19 @@ def _doubles(address: Object, position: int, others: Iterable[Object]) -> list[F
             field(address, "spec", "address"),
             f"is held by IPAddress {text(other, 'metadata', 'name')} for claim {claim_name_of(other)}",
         )
-        for other in others
-        if position_of(other) == position
+        for other in holders_of(position, others)
+        if not _is_itself(other, address)
     ]
 
 
 def _warnings(address: Object, others: Iterable[Object]) -> list[str]:
+    """Return a warning if the claim, which is of Metal3's kind, has another address."""
     claim = text(address, "spec", "claim", "name")
-    return [
-        f"spec.claim.name: claim {claim} has IPAddress {text(other, 'metadata', 'name')} already"
-        for other in others
-        if not is_cluster_apis(other) and claim_name_of(other) == claim
-    ][:1]
+    held = (other for other in others if field(other, "spec", "claim", "name") == claim)
+    names = (text(other, "metadata", "name") for other in held if not _is_itself(other, address))
+    return [f"spec.claim.name: claim {claim} has IPAddress {name} already" for name in islice(names, 1)]
+
+
+def _is_itself(other: Object, address: Object) -> bool:
+    """Return whether a known object has the name of the new one: the server refuses that better than we do."""
+    return not is_cluster_apis(other) and field(other, "metadata", "name") == field(address, "metadata", "name")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tenure.integrations.kubernetes.metal3.address_objects import pool_of
-from tenure.integrations.kubernetes.metal3.ipam_admission import IpamAdmission
+from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.ipam_kinds import CLUSTER_API_ADDRESS, GROUP, IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest, Decision

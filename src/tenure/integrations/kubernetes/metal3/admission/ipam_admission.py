@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tenure.integrations.kubernetes.metal3.address_admission import judge_address
-from tenure.integrations.kubernetes.metal3.admission_view import AdmissionView, Defaults, Judgement, is_judged
-from tenure.integrations.kubernetes.metal3.claim_admission import default_claim, judge_claim
-from tenure.integrations.kubernetes.metal3.invalid_object import refusal
+from tenure.integrations.kubernetes.metal3.admission.address_admission import judge_address
+from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Defaults, Judgement, is_judged
+from tenure.integrations.kubernetes.metal3.admission.claim_admission import default_claim, judge_claim
+from tenure.integrations.kubernetes.metal3.admission.invalid_object import refusal
+from tenure.integrations.kubernetes.metal3.admission.pool_admission import default_pool, judge_pool
+from tenure.integrations.kubernetes.metal3.admission.seed_spellings import respell
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, text
-from tenure.integrations.kubernetes.metal3.pool_admission import default_pool, judge_pool
-from tenure.integrations.kubernetes.metal3.seed_spellings import respell
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_host import Admission, AdmissionRequest, Decision
 

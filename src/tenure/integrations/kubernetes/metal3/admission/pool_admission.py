@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Iterator
 
 from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, position_of
-from tenure.integrations.kubernetes.metal3.admission_view import (
+from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     AdmissionView,
     Defaults,
     Judgement,
     finalizer_step,
     is_judged,
 )
+from tenure.integrations.kubernetes.metal3.admission.pool_warnings import LONGEST_NAME, is_object_name, pool_warnings
 from tenure.integrations.kubernetes.metal3.ipam_kinds import POOL_FINALIZER, field, mapping, text
 from tenure.integrations.kubernetes.metal3.pool_spec import Fault, PoolEntry, PoolReading, PoolSpec, read_pool_spec
-from tenure.integrations.kubernetes.metal3.pool_warnings import LONGEST_NAME, is_object_name, pool_warnings
 from tenure.integrations.kubernetes.runtime.patches import Step
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
@@ -24,7 +24,7 @@ LARGEST_RANDOM = (1 << 63) - 1
 
 ADDRESS_LENGTHS = {Family.IPV4: 15, Family.IPV6: 39}
 MOST_NAMED = 10
-"""Of the addresses that a change would leave behind, so many are named."""
+"""How many addresses a refusal names; the others are counted."""
 
 NOT_SERVED = "is not served by this version"
 
@@ -96,8 +96,8 @@ def _not_random(written: Object, spec: PoolSpec) -> Iterator[Fault]:
     for entry in spec.entries:
         if reason := _why_not_random(entry):
             value = written["pools"][entry.number]
-            text = f'cannot be used with allocationStrategy "random": {reason}'
-            yield Fault(f"spec.pools[{entry.number}]", value, text)
+            message = f'cannot be used with allocationStrategy "random": {reason}'
+            yield Fault(f"spec.pools[{entry.number}]", value, message)
 
 
 def _why_not_random(entry: PoolEntry) -> str:
@@ -162,7 +162,7 @@ def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView)
         for position, name, claim in left[:MOST_NAMED]
     ]
     if more := len(left) - len(faults):
-        faults.append(Fault("spec.pools", more, "addresses more are in use but out of bounds of the pools given"))
+        faults.append(Fault("spec.pools", more, "more addresses are in use but out of bounds of the pools given"))
     return faults
 
 

@@ -1,0 +1,36 @@
+"""Names of address objects, and to whom they belong."""
+
+import pytest
+
+from tenure.integrations.kubernetes.metal3.address_objects import address_name, pool_of
+from tenure.kernel.addressing.addresses import parse_address
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("192.168.0.11", "prov-192-168-0-11"),
+        ("2001:db8::1", "prov-2001-db8--1"),
+        ("2001:db8::", "prov-2001-db8"),
+        ("::1", "prov---1"),
+        ("fd00:0:0:1::5", "prov-fd00-0-0-1--5"),
+        ("FD00::00FF", "prov-fd00--ff"),
+    ],
+)
+def test_c20_c21_an_address_has_one_name(address: str, name: str) -> None:
+    assert address_name("prov", parse_address(address)) == name
+
+
+@pytest.mark.parametrize(
+    ("reference", "pool"),
+    [
+        ({"apiGroup": "ipam.metal3.io", "kind": "IPPool", "name": "p"}, ("n", "p")),
+        ({"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "p"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_ks3_an_address_of_cluster_api_counts_where_it_names_an_ippool(reference: object, pool: object) -> None:
+    metadata = {"namespace": "n", "name": "a"}
+    address = {"apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "metadata": metadata, "spec": {"poolRef": reference}}
+    assert pool_of(address) == pool

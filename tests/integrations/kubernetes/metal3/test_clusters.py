@@ -1,0 +1,164 @@
+"""Pools that belong to a cluster, pauses and filters: cases E of the conformance list, KD11."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tenure.integrations.kubernetes.metal3.ipam_kinds import CLUSTER, IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED
+from tenure.integrations.kubernetes.runtime.resource_types import uid_of
+from tests.infrastructure.kube import KubeServer
+from tests.infrastructure.postgres import once_a_run
+from tests.integrations.kubernetes.cluster import await_kind, create
+from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "clusters.cluster.x-k8s.io"},
+    "spec": {
+        "group": "cluster.x-k8s.io",
+        "scope": "Namespaced",
+        "names": {"kind": "Cluster", "plural": "clusters", "singular": "cluster", "listKind": "ClusterList"},
+        "versions": [
+            {
+                "name": "v1beta1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+"""Cluster API's kind as far as these cases need it; in an older version than the first that is looked for."""
+V1BETA1 = type(CLUSTER)(CLUSTER.group, "v1beta1", CLUSTER.plural, CLUSTER.kind)
+
+
+@pytest.fixture
+def clustered(kube: KubeServer, unserved: Namespace) -> Iterator[Namespace]:
+    """Give a served namespace of a server that has clusters."""
+    with once_a_run("kube-clusters") as first:
+        if first:
+            create(kube, DEFINITION)
+            await_kind(kube, DEFINITION)
+    with operator_in(kube, unserved.name):
+        yield unserved
+
+
+def cluster(space: Namespace, name: str, **spec: Any) -> dict[str, Any]:
+    return space.create(V1BETA1, name, spec)
+
+
+def test_e1_e10_a_pool_of_a_cluster_is_labelled_and_owned(clustered: Namespace) -> None:
+    made = cluster(clustered, "c")
+    old = {"apiVersion": "cluster.x-k8s.io/v1alpha4", "kind": "Cluster", "name": "c", "uid": "old"}
+    clustered.pool("p", "10.0.0.1-10.0.0.9", clusterName="c")
+    clustered.create(
+        IP_POOL, "moved", {"namePrefix": "m", "clusterName": "c", "pools": [{"subnet": "10.1.0.0/24"}]},
+        ownerReferences=[old],
+    )  # fmt: skip
+    clustered.claim("c1")
+    clustered.served("c1")
+    clustered.claim("c2", "moved")
+    clustered.served("c2")
+    metadata = (clustered.get(IP_POOL, "p") or {})["metadata"]
+    assert metadata["labels"] == {"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/provider": "ipam-metal3"}
+    (owner,) = metadata["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"], owner.get("controller")) == (
+        "Cluster",
+        "c",
+        uid_of(made),
+        False,
+    )
+    assert len((clustered.get(IP_POOL, "moved") or {})["metadata"]["ownerReferences"]) == 1
+
+
+def test_a_pool_that_outlives_its_cluster_is_not_owned(clustered: Namespace) -> None:
+    cluster(clustered, "c")
+    clustered.pool("p", "10.0.0.1-10.0.0.9", clusterName="c", tenure={"outlivesCluster": True})
+    clustered.claim("c1")
+    clustered.served("c1")
+    assert "ownerReferences" not in (clustered.get(IP_POOL, "p") or {})["metadata"]
+
+
+def test_e2_nothing_is_given_before_the_cluster_is_there(clustered: Namespace) -> None:
+    pool = clustered.pool("p", "10.0.0.1-10.0.0.9", clusterName="c")
+    clustered.claim("c1")
+    until(lambda: clustered.status().get("conditions"))
+    assert clustered.status()["conditions"][0]["reason"] == "ClusterMissing"
+    assert clustered.all(IP_ADDRESS) == []
+    assert until(lambda: clustered.events(pool))[0]["reason"] == "ClusterMissing"
+    cluster(clustered, "c")
+    assert clustered.ip("c1") == "10.0.0.1"
+    until(lambda: clustered.status()["conditions"][0]["reason"] == "Serving")
+
+
+def versions(space: Namespace) -> list[str]:
+    return [each["metadata"]["resourceVersion"] for kind in (IP_POOL, IP_CLAIM, IP_ADDRESS) for each in space.all(kind)]
+
+
+@pytest.mark.parametrize("paused", ["cluster", "pool"])
+def test_e3_e4_while_paused_no_object_of_the_pool_changes(clustered: Namespace, paused: str) -> None:
+    cluster(clustered, "c", paused=paused == "cluster")
+    clustered.pool("p", "10.0.0.1-10.0.0.9", clusterName="c")
+    if paused == "pool":
+        clustered.patch(IP_POOL, "p", {"metadata": {"annotations": {PAUSED: ""}}})
+    until(lambda: clustered.all(IP_POOL))
+    time.sleep(0.3)
+    clustered.claim("c1")
+    clustered.claim("going")
+    clustered.delete(IP_CLAIM, "going")
+    before = versions(clustered)
+    time.sleep(0.7)
+    assert versions(clustered) == before
+    if paused == "pool":
+        clustered.patch(IP_POOL, "p", {"metadata": {"annotations": {PAUSED: None}}})
+    else:
+        clustered.patch(V1BETA1, "c", {"spec": {"paused": False}})
+    assert clustered.ip("c1") == "10.0.0.1"
+    clustered.gone(IP_CLAIM, "going")
+
+
+def test_kd11_one_paused_cluster_does_not_stop_a_shared_pool_for_the_others(clustered: Namespace) -> None:
+    cluster(clustered, "still", paused=True)
+    cluster(clustered, "busy")
+    clustered.pool("p", "10.0.0.1-10.0.0.1")
+    name = "cluster.x-k8s.io/cluster-name"
+    clustered.claim("c1", labels={name: "still"})
+    clustered.claim("c2", labels={name: "busy"})
+    assert clustered.ip("c2") == "10.0.0.1"
+    clustered.delete(IP_CLAIM, "c2")
+    clustered.gone(IP_CLAIM, "c2")
+    assert "status" not in (clustered.get(IP_CLAIM, "c1") or {})
+    clustered.patch(V1BETA1, "still", {"spec": {"paused": False}})
+    assert clustered.ip("c1") == "10.0.0.1"
+
+
+def test_e6_a_pool_goes_although_its_cluster_is_gone(clustered: Namespace) -> None:
+    cluster(clustered, "c")
+    clustered.pool("p", "10.0.0.1-10.0.0.9", clusterName="c")
+    clustered.claim("c1")
+    clustered.served("c1")
+    clustered.delete(V1BETA1, "c")
+    clustered.delete(IP_POOL, "p")
+    clustered.delete(IP_CLAIM, "c1")
+    clustered.gone(IP_POOL, "p")
+
+
+def test_e7_objects_without_the_label_are_left_alone(kube: KubeServer, unserved: Namespace) -> None:
+    label = {"cluster.x-k8s.io/watch-filter": "x"}
+    with operator_in(kube, unserved.name, watch_filter="x"):
+        entries = {"namePrefix": "p", "pools": [{"start": "10.0.0.1", "end": "10.0.0.9"}]}
+        unserved.create(IP_POOL, "other", entries)
+        unserved.create(IP_POOL, "p", entries, labels=label)
+        other = unserved.claim("other", "other", labels=label)
+        plain = unserved.claim("plain")
+        assert "finalizers" not in plain["metadata"]
+        unserved.claim("c1", labels=label)
+        assert unserved.ip("c1") == "10.0.0.1"
+        time.sleep(0.3)
+        for before in (other, plain):
+            after = unserved.get(IP_CLAIM, before["metadata"]["name"])
+            assert after is not None
+            assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
