@@ -27,7 +27,9 @@ CLUSTER_API = ("sigs.k8s.io/cluster-api", "v1.13.3")
 """The module that this version of the manager is built with."""
 WATCHED = ("cluster.x-k8s.io_clusters", "ipam.cluster.x-k8s.io_ipaddressclaims", "ipam.cluster.x-k8s.io_ipaddresses")
 """Kinds of Cluster API without which the manager ends."""
-OURS_ALONE = {"tenure", "allocationStrategy", "owner", "ipAddress", "Address", "Name"}
+OURS_ALONE = {
+    "tenure", "allocationStrategy", "owner", "ipAddress", "Address", "Name", "allocations", "addresses",
+}  # fmt: skip
 """Fields of our definitions that Metal3's do not have (KD2, KD3)."""
 AS = "manager"
 """What the program is called in Metal3's image; the server names the manager of written fields so."""

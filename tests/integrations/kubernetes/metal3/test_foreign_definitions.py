@@ -9,18 +9,21 @@ import pytest
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED, RESERVING
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of, version_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
-from tests.integrations.kubernetes.metal3.metal3_manager import cut_definitions, install_beside, own_definitions
+from tests.integrations.kubernetes.metal3.metal3_manager import install_beside, own_definitions
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
 from tests.scale import in_proof
 
-pytestmark = pytest.mark.xdist_group("foreign-definitions")
+pytestmark = pytest.mark.xdist_group("private-kube")
 
 
-@pytest.fixture(scope="module", params=[cut_definitions, in_proof(own_definitions)])
+@pytest.fixture(scope="module", params=["cut", in_proof("metal3")])
 def foreign(request: pytest.FixtureRequest) -> Iterator[KubeServer]:
-    """Give a server whose definitions lack our fields."""
+    """Give a server whose definitions lack our fields: ours without them, and Metal3's own."""
+    if request.param == "cut":
+        yield request.getfixturevalue("metal3_like_kube")
+        return
     with private_kube() as server:
-        install_beside(server, request.param())
+        install_beside(server, own_definitions())
         yield server
 
 
