@@ -64,7 +64,8 @@ def _is_served(server: KubeServer, path: str) -> bool:
     try:
         return bool(server.ask("GET", path))
     except urllib.error.HTTPError as error:
-        if error.code != 404:
+        # 404: the kind is not known yet; 429: its storage is being made ready.
+        if error.code not in (404, 429):
             raise
         return False
 

@@ -181,10 +181,10 @@ def test_an_address_its_pool_and_its_claim_cannot_be_modified(kube: KubeServer, 
 
     with pytest.raises(urllib.error.HTTPError) as caught:
         kube.ask("PUT", IP_ADDRESS.path_of(address), address)
-    told = caught.value.read().decode()
+    message = caught.value.read().decode()
     assert caught.value.code == 422
-    assert f"spec.{field}: Invalid value: " in told
-    assert told.count("cannot be modified") == 2  # in the message, and in its one cause
+    assert f"spec.{field}: Invalid value: " in message
+    assert message.count("cannot be modified") == 2  # in the message, and in its one cause
 
 
 def test_references_are_compared_by_name_namespace_and_kind_alone(kube: KubeServer, namespace: str) -> None:

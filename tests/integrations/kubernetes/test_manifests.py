@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tenure.doors.cli.commands.operator.run_operator import operator
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
@@ -153,6 +154,17 @@ def test_webhooks_are_asked_for_writes_of_others_and_never_for_a_deletion() -> N
         assert (webhook["failurePolicy"], webhook["timeoutSeconds"], webhook["sideEffects"]) == ("Fail", 5, "None")
 
 
+def test_the_arguments_of_pods_are_options_of_the_command() -> None:
+    deployment = read_manifest("deployment.yaml")[0]
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    name, *words = container["args"]
+    parsed = operator.make_context(name, list(words)).params
+
+    assert name == operator.name
+    assert (parsed["host"], parsed["port"]) == ("0.0.0.0", OperatorSettings().port)  # noqa: S104 - as a pod listens
+    assert (parsed["webhook_host"], parsed["webhook_port"]) == (None, OperatorSettings().webhook_port)
+
+
 def test_pods_are_confined_and_have_time_to_give_up_their_lease() -> None:
     """KP17."""
     deployment, service, budget, policy = read_manifest("deployment.yaml")
@@ -170,7 +182,7 @@ def test_pods_are_confined_and_have_time_to_give_up_their_lease() -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     assert set(container["resources"]) == {"requests", "limits"}
-    assert ports == {"webhooks": 9443, "probes": OperatorSettings().port}
+    assert ports == {"webhooks": OperatorSettings().webhook_port, "probes": OperatorSettings().port}
     assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "probes"}
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "probes"}
     assert service["spec"]["ports"][0]["targetPort"] == "webhooks"

@@ -99,6 +99,7 @@ def test_names_that_a_user_gives_are_not_taken_for_the_operators_namespace() -> 
     assert by_name["Role", "tenure-operator"]["metadata"]["namespace"] == "tenure-system"
     assert by_name["Role", "tenure-operator-own"]["metadata"]["namespace"] == "own"
     assert pod["containers"][0]["image"] == "tenure-system/tenure"
+    assert pod["containers"][0]["args"][-2:] == ["--namespaces", "tenure-system"]
     assert webhook["clientConfig"]["url"] == "https://tenure-system.example.org/mutate"
     assert accounts(documents) == {"own"}
 

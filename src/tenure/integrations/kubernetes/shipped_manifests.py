@@ -52,8 +52,8 @@ def documents_of(
     for document in found:
         for webhook in document.get("webhooks") or ():
             _direct(webhook, served, webhook_url)
-        if image is not None and document["kind"] == "Deployment":
-            document["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        if document["kind"] == "Deployment":
+            _run(document["spec"]["template"]["spec"]["containers"][0], served, image)
     return found
 
 
@@ -102,6 +102,13 @@ def _direct(webhook: Object, namespaces: list[str], url: str | None) -> None:
     if namespaces:
         named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces}
         webhook["namespaceSelector"] = {"matchExpressions": [named]}
+
+
+def _run(container: Object, namespaces: list[str], image: str | None) -> None:
+    """Change what a container runs: an operator without rights in the whole cluster must be started for its part."""
+    if namespaces:
+        container["args"] += ["--namespaces", ",".join(namespaces)]
+    container["image"] = image or container["image"]
 
 
 def _renamed(value: Any, old: str, new: str) -> Any:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from tools.build_kube import find_go, run
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.resource_types import Object
-from tenure.integrations.kubernetes.shipped_manifests import documents_of
-from tests.infrastructure.kube import KubeServer
+from tenure.integrations.kubernetes.shipped_manifests import documents_of, written
+from tests.infrastructure.kube import KubeServer, private_kube
+from tests.integrations.kubernetes.cluster import PLACES, await_kind, create
 from tests.integrations.kubernetes.metal3.metal3_manager import own_definitions
 from tests.integrations.kubernetes.test_custom_resources import (
     ADDRESS_SPEC,
@@ -25,6 +27,7 @@ from tests.integrations.kubernetes.test_custom_resources import (
     made,
     stored,
 )
+from tests.integrations.kubernetes.test_shipped_manifests import run_kubectl
 
 pytestmark = pytest.mark.proof
 
@@ -138,7 +141,62 @@ async def test_metal3s_types_read_our_objects_without_the_three_keys(
 
 def test_metal3s_types_refuse_a_fourth_key(strict_decode: Path) -> None:
     """The proof above would see a field too many, also one that differs from a known field by its case only."""
-    code, told = decoded(strict_decode, [made(IP_ADDRESS, "n", "a", spec={**ADDRESS_SPEC, "Address": "10.0.0.10"})])
+    code, printed = decoded(strict_decode, [made(IP_ADDRESS, "n", "a", spec={**ADDRESS_SPEC, "Address": "10.0.0.10"})])
 
     assert code == 1
-    assert 'unknown field "spec.Address"' in told
+    assert 'unknown field "spec.Address"' in printed
+
+
+def installed_by_metal3(definition: Object) -> Object:
+    """Return a definition as Metal3's installation has it: with a webhook for conversion, which nothing asks."""
+    service = {"namespace": "metal3-ipam-system", "name": "ipam-webhook-service", "path": "/convert"}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
+    spec = {**definition["spec"], "conversion": {"strategy": "Webhook", "webhook": webhook}}
+    return {**definition, "spec": spec}
+
+
+def specs(server: KubeServer) -> list[Object]:
+    """Return what every object says, without our key."""
+    found = [server.ask("GET", kind.path("default"))["items"] for kind in (IP_POOL, IP_CLAIM, IP_ADDRESS)]
+    return [{key: value for key, value in each["spec"].items() if key != "tenure"} for items in found for each in items]
+
+
+def test_our_definitions_take_the_place_of_metal3s_and_the_other_way_round(theirs: dict[str, Object]) -> None:
+    """KP15 and KS10: by ``kubectl apply``, under living objects, of which none changes."""
+    pool = {"namePrefix": "p", "pools": [{"start": "10.0.0.10", "end": "10.0.0.20"}]}
+    claim = {"pool": {"name": "p"}}
+    with private_kube() as server:
+        for definition in theirs.values():
+            create(server, installed_by_metal3(definition))
+        for definition in theirs.values():
+            await_kind(server, definition)
+        stored(server, IP_POOL, made(IP_POOL, "default", "p", spec=pool))
+        stored(server, IP_CLAIM, made(IP_CLAIM, "default", "c1", spec=claim))
+        stored(server, IP_ADDRESS, made(IP_ADDRESS, "default", "p-10-0-0-10", spec=ADDRESS_SPEC))
+        before = specs(server)
+
+        apply(server, documents_of(["crds"]))
+        asked = {"address": "10.0.0.11"}
+        stored(server, IP_CLAIM, made(IP_CLAIM, "default", "c2", spec={**claim, "tenure": asked}))
+        assert specs(server) == [before[0], claim, claim, before[2]]
+        server.ask("DELETE", IP_CLAIM.path("default", "c2"))
+
+        apply(server, list(theirs.values()))
+        assert specs(server) == before
+        kept = [server.ask("GET", f"{PLACES['CustomResourceDefinition']}/{name}") for name in names(theirs)]
+        assert [list(besides(schema_of(theirs[each["spec"]["names"]["kind"]]), schema_of(each))) for each in kept] == [
+            [], [], [],
+        ]  # fmt: skip
+
+
+def names(definitions: dict[str, Object]) -> list[str]:
+    return [each["metadata"]["name"] for each in definitions.values()]
+
+
+def apply(server: KubeServer, documents: list[Object]) -> None:
+    """Apply definitions, and wait until the server judges by them."""
+    done = run_kubectl(server, "apply", "-f", "-", fed=written(documents).encode())
+    assert done.returncode == 0, done.stderr
+    time.sleep(1)  # a definition that was changed shows no sign of being in use
+    for document in documents:
+        await_kind(server, document)

@@ -11,8 +11,8 @@ from tenure.integrations.kubernetes.metal3.address_objects import (
     position_of,
 )
 from tenure.integrations.kubernetes.metal3.claim_reading import (
+    AddressWish,
     Reference,
-    Wish,
     WishKind,
     foreign_finalizers,
     is_picked_here,
@@ -61,7 +61,7 @@ class Adopt:
 
 
 @dataclass(frozen=True)
-class Take:
+class TakeAddress:
     """The claim gets this address, for which there is no object yet."""
 
     position: int
@@ -73,13 +73,13 @@ class PickAny:
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseAddresses:
     """The claim is going, and these addresses with it."""
 
     addresses: Sequence[Object]
 
 
-Action = Leave | Refuse | Adopt | Take | PickAny | Release
+Action = Leave | Refuse | Adopt | TakeAddress | PickAny | ReleaseAddresses
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,9 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
     if is_terminating(claim):
         if others := foreign_finalizers(claim):
             return Leave(f"it is still used: {', '.join(others)}")
-        return Release([each for each in _candidates(claim, view) if DELETE_FOR_MOVE not in annotations_of(each)])
+        return ReleaseAddresses(
+            [each for each in _candidates(claim, view) if DELETE_FOR_MOVE not in annotations_of(each)]
+        )
     if reference.is_elsewhere:
         return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
     candidates = _candidates(claim, view)
@@ -149,7 +151,7 @@ def _former(claim: Object, view: PoolView) -> Action | None:
     if own is None:
         return None
     action = _own(claim, own, view)
-    if isinstance(action, Take) or not is_picked_here(claim) or was_served(claim):
+    if isinstance(action, TakeAddress) or not is_picked_here(claim) or was_served(claim):
         return action
     return None  # picked here, never given, and taken by somebody else meanwhile: the next pick solves that
 
@@ -162,7 +164,7 @@ def _picked(claim: Object, view: PoolView) -> Action:
             return PickAny()
         case str(message):
             return Refuse(message)
-        case Wish():
+        case AddressWish():
             return _wished(claim, wish, view)
 
 
@@ -177,7 +179,7 @@ def _own(claim: Object, position: int, view: PoolView) -> Action:
     return _unless_held(claim, position, view, f"Address {format_address(position)}")
 
 
-def _wished(claim: Object, wish: Wish, view: PoolView) -> Action:
+def _wished(claim: Object, wish: AddressWish, view: PoolView) -> Action:
     spec, position = view.book.spec, wish.position
     shown = format_address(position)
     if wish.kind is WishKind.PRE_ALLOCATED:
@@ -189,12 +191,16 @@ def _wished(claim: Object, wish: Wish, view: PoolView) -> Action:
         return Refuse(f"Requested IP {shown} is out of range of IPPool {view.key[1]}", position)
     if not view.book.is_on_line(position) or view.book.others_at(position, uid_of(claim)):
         return Refuse(NOT_AVAILABLE, position)
-    return Take(position)
+    return TakeAddress(position)
 
 
 def _unless_held(claim: Object, position: int, view: PoolView, what: str) -> Action:
     others = view.book.others_at(position, uid_of(claim))
-    return Refuse(f"{what} is held by {view.name_holder(view.key, others[0])}", position) if others else Take(position)
+    return (
+        Refuse(f"{what} is held by {view.name_holder(view.key, others[0])}", position)
+        if others
+        else TakeAddress(position)
+    )
 
 
 def _is_paused(claim: Object, view: PoolView) -> bool:

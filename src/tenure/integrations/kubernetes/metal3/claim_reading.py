@@ -61,7 +61,7 @@ class WishKind(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Wish:
+class AddressWish:
     """The address that a claim wants."""
 
     kind: WishKind
@@ -86,7 +86,7 @@ def was_served(claim: Object) -> bool:
     return bool(text(claim, "status", "address", "name"))
 
 
-def wish_of(claim: Object, pre_allocated: int | None) -> Wish | str | None:
+def wish_of(claim: Object, pre_allocated: int | None) -> AddressWish | str | None:
     """Return the address that a claim or its pool asks for, nothing for any, or why the wish makes no sense."""
     asked = annotations_of(claim).get(WISHED_ADDRESS) or text(claim, "spec", "tenure", "address")
     if asked:
@@ -97,5 +97,5 @@ def wish_of(claim: Object, pre_allocated: int | None) -> Wish | str | None:
         if pre_allocated not in (None, position):
             return CONFLICTING_WISHES
         if pre_allocated is None:
-            return Wish(WishKind.REQUESTED, position)
-    return None if pre_allocated is None else Wish(WishKind.PRE_ALLOCATED, pre_allocated)
+            return AddressWish(WishKind.REQUESTED, position)
+    return None if pre_allocated is None else AddressWish(WishKind.PRE_ALLOCATED, pre_allocated)

@@ -31,7 +31,7 @@ LOOKS_EVERY_S = 30.0
 
 
 @dataclass
-class Orphan:
+class OrphanedAddress:
     """An address without a claim."""
 
     address: Object
@@ -48,7 +48,7 @@ class OrphanWatch:
     events: EventRecorder
     meter: IpamMeter
     grace_s: float
-    orphans: dict[str, Orphan] = field(default_factory=dict)
+    orphans: dict[str, OrphanedAddress] = field(default_factory=dict)
     """By the uid of the address."""
 
     def of_pool(self, pool: Key) -> list[Object]:
@@ -79,7 +79,7 @@ class OrphanWatch:
             self._due(self.orphans.pop(uid).address)
         for uid, address in found.items():
             if uid not in self.orphans:
-                self.orphans[uid] = Orphan(address, time.monotonic())
+                self.orphans[uid] = OrphanedAddress(address, time.monotonic())
                 self._due(address)
                 ours = "it is released after a while" if is_made_here(address) else "it was not made here and stays"
                 note = f"IPClaim {claim_name_of(address)} is not there; {ours}"

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from tenure.integrations.kubernetes.metal3.pool_spec import Fault, PoolReading, PoolSpec
+from tenure.integrations.kubernetes.metal3.pool_spec import PoolReading, PoolSpec, SpecFault
 from tenure.kernel.addressing.addresses import Family, family_of
 from tenure.kernel.picking.free_set import FreePart, FreeSet
 from tenure.kernel.picking.policies import POLICIES, Chance
@@ -37,7 +37,7 @@ class PoolBook:
 
     def __init__(self, chance: Chance | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.spec = PoolSpec()
-        self.faults: list[Fault] = []
+        self.faults: list[SpecFault] = []
         self._chance = chance or random.SystemRandom()
         self._clock = clock
         self._line = Line((), Policy.LOWEST)
@@ -47,6 +47,8 @@ class PoolBook:
         self._where: dict[Holder, int] = {}
         self._resting: OrderedDict[int, float] = OrderedDict()
         """Released addresses of a *random* pool, oldest first, with when they were released."""
+        self._given: set[int] = set()
+        """Held addresses for which there was an object: others may know them. What was only picked need not rest."""
         self._free_of = dict.fromkeys(Family, 0)
 
     def lay(self, reading: PoolReading) -> None:
@@ -81,6 +83,8 @@ class PoolBook:
             if not holders:
                 self._take(position)
             holders.add(holder)
+            if holder[0] == OBJECT:
+                self._given.add(position)
 
     def drop(self, holder: Holder) -> None:
         """Note that a holder holds nothing any more."""
@@ -157,11 +161,13 @@ class PoolBook:
         if holders:
             return
         del self._at[position]
+        was_given = position in self._given
+        self._given.discard(position)
         number = self._line.number(position)
         if number is None:
             return
         self._free_of[family_of(position)] += 1
-        if self.spec.policy is Policy.RANDOM and holder[0] == OBJECT:
+        if self.spec.policy is Policy.RANDOM and was_given:
             self._resting[position] = self._clock()
         else:
             self._free.give_back(number, number)

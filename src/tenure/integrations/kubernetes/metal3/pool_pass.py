@@ -20,8 +20,8 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     PickAny,
     PoolView,
     Refuse,
-    Release,
-    Take,
+    ReleaseAddresses,
+    TakeAddress,
     decide,
 )
 from tenure.integrations.kubernetes.metal3.claim_reading import arrival_of, own_address, reference_of
@@ -97,7 +97,7 @@ class PoolPasses:
                 case PickAny():
                     record.join_line(key, arrival_of(claim))
                     newly.append(key)
-                case Take(position):
+                case TakeAddress(position):
                     # Held at once: the next claim of this pass must not get it as well.
                     record.book.hold((CLAIM, uid_of(claim)), position)
                     takes.append((claim, position))
@@ -121,7 +121,7 @@ class PoolPasses:
                 if position is not None:
                     record.want(key, position)
                 await self._refuse(claim, message)
-            case Release(addresses):
+            case ReleaseAddresses(addresses):
                 if await self.claims.release(claim, await self._all_of(view, claim, list(addresses))):
                     self.meter.released += 1
 

@@ -33,7 +33,7 @@ ALL_POSITIONS = (V6_BASE << 1) + 1
 MAPPED = AddressRange(parse_address("::ffff:0:0"), parse_address("::ffff:ffff:ffff"))
 
 
-class Fault(NamedTuple):
+class SpecFault(NamedTuple):
     """Something in an object that cannot be honoured."""
 
     field: str
@@ -166,13 +166,13 @@ class PoolReading(NamedTuple):
     """A pool that was read, and what could not be read of it."""
 
     spec: PoolSpec
-    faults: list[Fault]
+    faults: list[SpecFault]
 
 
 def read_pool_spec(written: Any) -> PoolReading:
     """Read a ``spec``. With faults, the pool that is returned lacks what they name and must not be picked from."""
     spec = written if isinstance(written, dict) else {}
-    faults: list[Fault] = []
+    faults: list[SpecFault] = []
     tenure = _map(spec, "tenure", faults, "spec")
     options = _options(spec, "spec", AddressOptions(), faults)
     entries = tuple(
@@ -197,52 +197,52 @@ def read_pool_spec(written: Any) -> PoolReading:
     return PoolReading(read, faults)
 
 
-def read_address(value: object, path: str, faults: list[Fault]) -> int | None:
+def read_address(value: object, path: str, faults: list[SpecFault]) -> int | None:
     """Read an address; what is none is noted."""
     try:
         if isinstance(value, str):
             position = parse_address(value)
             if position in MAPPED:
                 reason = f"is an IPv4 address in IPv6 spelling; write {format_address(position - MAPPED.first + _V4)}"
-                faults.append(Fault(path, value, reason))
+                faults.append(SpecFault(path, value, reason))
                 return None
             return position
     except Invalid:
         pass
-    faults.append(Fault(path, value, "is not a valid IP address"))
+    faults.append(SpecFault(path, value, "is not a valid IP address"))
     return None
 
 
 _V4 = parse_address("0.0.0.0")  # noqa: S104 - a number to count from, nothing listens on it
 
 
-def _policy(value: object, faults: list[Fault]) -> Policy:
+def _policy(value: object, faults: list[SpecFault]) -> Policy:
     if value in (None, ""):
         return Policy.LOWEST
     if (policy := STRATEGIES.get(str(value))) is None:
-        faults.append(Fault("spec.allocationStrategy", value, f"must be one of {', '.join(STRATEGIES)}"))
+        faults.append(SpecFault("spec.allocationStrategy", value, f"must be one of {', '.join(STRATEGIES)}"))
         return Policy.LOWEST
     return policy
 
 
-def _map(spec: Object, name: str, faults: list[Fault], path: str) -> Object:
+def _map(spec: Object, name: str, faults: list[SpecFault], path: str) -> Object:
     value = spec.get(name) or {}
     if isinstance(value, dict):
         return value
-    faults.append(Fault(f"{path}.{name}", value, "must be a map"))
+    faults.append(SpecFault(f"{path}.{name}", value, "must be a map"))
     return {}
 
 
-def _list(spec: Object, name: str, faults: list[Fault], path: str) -> list[Any]:
+def _list(spec: Object, name: str, faults: list[SpecFault], path: str) -> list[Any]:
     value = spec.get(name) or []
     if isinstance(value, list):
         return value
-    faults.append(Fault(f"{path}.{name}", value, "must be a list"))
+    faults.append(SpecFault(f"{path}.{name}", value, "must be a list"))
     return []
 
 
 def _options(
-    written: Object, path: str, usual: AddressOptions, faults: list[Fault], subnet_length: int = 0
+    written: Object, path: str, usual: AddressOptions, faults: list[SpecFault], subnet_length: int = 0
 ) -> AddressOptions:
     gateway = written.get("gateway")
     position = read_address(gateway, f"{path}.gateway", faults) if gateway else None
@@ -252,7 +252,7 @@ def _options(
         servers += [format_address(found)] if found is not None else []
     prefix = written.get("prefix") or usual.prefix or subnet_length
     if not isinstance(prefix, int) or not 0 <= prefix <= 128:
-        faults.append(Fault(f"{path}.prefix", prefix, "must be a number from 0 to 128"))
+        faults.append(SpecFault(f"{path}.prefix", prefix, "must be a number from 0 to 128"))
         prefix = 0
     return AddressOptions(
         prefix,
@@ -261,7 +261,7 @@ def _options(
     )
 
 
-def _entry(number: int, written: Object, usual: AddressOptions, faults: list[Fault]) -> PoolEntry:
+def _entry(number: int, written: Object, usual: AddressOptions, faults: list[SpecFault]) -> PoolEntry:
     path = f"spec.pools[{number}]"
     before = len(faults)
     start = read_address(written["start"], f"{path}.start", faults) if written.get("start") else None
@@ -272,7 +272,7 @@ def _entry(number: int, written: Object, usual: AddressOptions, faults: list[Fau
         return PoolEntry(number, None, None, options)
     reason = _fault_of(start, end, subnet)
     if reason:
-        faults.append(Fault(path, written, reason))
+        faults.append(SpecFault(path, written, reason))
         return PoolEntry(number, None, None, options)
     bounds = _bounds(start, end, subnet)
     given = bounds
@@ -290,7 +290,7 @@ class _Subnet(NamedTuple):
     length: int
 
 
-def _subnet(value: object, path: str, faults: list[Fault]) -> _Subnet | None:
+def _subnet(value: object, path: str, faults: list[SpecFault]) -> _Subnet | None:
     address, _, length = str(value).partition("/")
     try:
         written = parse_address(address)
@@ -301,7 +301,7 @@ def _subnet(value: object, path: str, faults: list[Fault]) -> _Subnet | None:
         if written in MAPPED:
             raise Invalid("IPv4 in IPv6 spelling", field=path)
     except Invalid:
-        faults.append(Fault(path, value, "is not a valid subnet"))
+        faults.append(SpecFault(path, value, "is not a valid subnet"))
         return None
     low = family_span(written)[0]
     host_bits = size - int(length)
@@ -337,7 +337,7 @@ def _bounds(start: int | None, end: int | None, subnet: _Subnet | None) -> Addre
     return AddressRange(first, last) if first <= last else None
 
 
-def _pre_allocations(written: Object, faults: list[Fault]) -> dict[str, int]:
+def _pre_allocations(written: Object, faults: list[SpecFault]) -> dict[str, int]:
     found = {}
     for name, value in written.items():
         position = read_address(value, f"spec.preAllocations.{name}", faults)
@@ -346,9 +346,9 @@ def _pre_allocations(written: Object, faults: list[Fault]) -> dict[str, int]:
     return found
 
 
-def _drained(written: list[object], faults: list[Fault]) -> Iterator[AddressRange]:
+def _drained(written: list[object], faults: list[SpecFault]) -> Iterator[AddressRange]:
     for number, value in enumerate(written):
         try:
             yield parse_range(str(value))
         except Invalid as error:
-            faults.append(Fault(f"spec.tenure.drain[{number}]", value, str(error).removeprefix("range: ")))
+            faults.append(SpecFault(f"spec.tenure.drain[{number}]", value, str(error).removeprefix("range: ")))

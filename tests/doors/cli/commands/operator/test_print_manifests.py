@@ -1,5 +1,6 @@
 """``tenure manifests``: which documents are printed, and what is refused."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,12 @@ def test_what_a_server_would_not_take_is_refused(site: Site, words: list[str], r
 
     assert code != 0
     assert error["message"].startswith(reason)
+
+
+def test_without_a_reader_of_yaml_the_message_says_what_to_install(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    monkeypatch.delitem(sys.modules, "tenure.integrations.kubernetes.shipped_manifests")
+    monkeypatch.delattr("tenure.integrations.kubernetes.shipped_manifests")
+    _, error = site.error("manifests")
+
+    assert error["message"].startswith("manifests: yaml is missing: pip install 'tenure[kubernetes]'")

@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -118,10 +118,7 @@ def operator(
         if (error.name or "").partition(".")[0] not in PARTS:
             raise
         raise Invalid(f"operator: {error.name} is missing: {how_to_install('kubernetes')}") from None
-    chosen = names_in(controllers)
-    if unknown := [name for name in chosen if name not in shell.CONTROLLERS]:
-        there = ", ".join(sorted(shell.CONTROLLERS)) or "none yet"
-        raise Invalid(f"--controllers: there is no {unknown[0]!r}; there are: {there}")
+    chosen = _known(names_in(controllers), shell.CONTROLLERS)
     wanted = namespaces_in("--namespaces", names_in(namespaces))
     (own,) = namespaces_in("--own-namespace", (own_namespace or pods(),))
     settings = OperatorSettings(
@@ -142,6 +139,13 @@ def operator(
         raise Invalid(f"{error.option}: {error}; {error.option} 0 takes a free one") from None
     except shell.PartEnded as error:
         raise click.ClickException(str(error)) from None
+
+
+def _known(chosen: tuple[str, ...], there: Iterable[str]) -> tuple[str, ...]:
+    """Return the controllers that were chosen; raise ``Invalid`` for a name that there is not."""
+    if unknown := [name for name in chosen if name not in there]:
+        raise Invalid(f"--controllers: there is no {unknown[0]!r}; there are: {', '.join(sorted(there))}")
+    return chosen
 
 
 async def _run(session: Session, settings: "OperatorSettings", run_until: "RunUntil") -> None:

@@ -7,7 +7,7 @@ from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of,
 from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Judgement, holders_of
 from tenure.integrations.kubernetes.metal3.admission.claim_admission import is_other_reference
 from tenure.integrations.kubernetes.metal3.ipam_kinds import field, text
-from tenure.integrations.kubernetes.metal3.pool_spec import Fault, read_address
+from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
 
@@ -18,7 +18,7 @@ def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     if request.before is not None:
         return Judgement(_changes(address, request.before), [])
     faults = [
-        Fault(f"spec.{'.'.join(path)}", "", "cannot be empty")
+        SpecFault(f"spec.{'.'.join(path)}", "", "cannot be empty")
         for path in (("pool", "name"), ("claim", "name"), ("address",))
         if not field(address, "spec", *path)
     ]
@@ -32,14 +32,14 @@ def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     return Judgement(faults + _doubles(address, position, others), _warnings(address, others))
 
 
-def _changes(address: Object, before: Object) -> list[Fault]:
+def _changes(address: Object, before: Object) -> list[SpecFault]:
     """Return what was changed that cannot be; prefix, gateway and DNS servers can (B6)."""
     faults = []
     written = field(address, "spec", "address")
     if written != field(before, "spec", "address") and not _is_same(address, before):
-        faults.append(Fault("spec.address", written, "cannot be modified"))
+        faults.append(SpecFault("spec.address", written, "cannot be modified"))
     return faults + [
-        Fault(f"spec.{name}", field(address, "spec", name), "cannot be modified")
+        SpecFault(f"spec.{name}", field(address, "spec", name), "cannot be modified")
         for name in ("pool", "claim")
         if is_other_reference(address, before, name)
     ]
@@ -51,14 +51,14 @@ def _is_same(address: Object, before: Object) -> bool:
     return position is not None and position == position_of(before)
 
 
-def _doubles(address: Object, position: int, others: Iterable[Object]) -> list[Fault]:
+def _doubles(address: Object, position: int, others: Iterable[Object]) -> list[SpecFault]:
     """Return an error for each object that holds the address already.
 
     Metal3 accepts a second object for an address and then lists one of the two claims: two machines would get one
     address. An object's name cannot prevent it, since names are free and there are two kinds.
     """
     return [
-        Fault(
+        SpecFault(
             "spec.address",
             field(address, "spec", "address"),
             f"is held by IPAddress {text(other, 'metadata', 'name')} for claim {claim_name_of(other)}",

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from tenure.integrations.kubernetes.metal3.address_objects import position_of
 from tenure.integrations.kubernetes.metal3.ipam_kinds import field, is_terminating, mapping, text
-from tenure.integrations.kubernetes.metal3.pool_spec import Fault
+from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault
 from tenure.integrations.kubernetes.runtime.patches import Step
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
@@ -44,7 +44,7 @@ class Defaults(NamedTuple):
 class Judgement(NamedTuple):
     """What is wrong with an object, and what is odd but accepted."""
 
-    faults: list[Fault]
+    faults: list[SpecFault]
     warnings: list[str]
 
 

@@ -20,7 +20,7 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.pool_spec import Fault, read_address
+from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.patches import pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
@@ -67,11 +67,11 @@ def _holder_of_copy(request: AdmissionRequest, claim: Object, view: AdmissionVie
 def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     """Judge a claim that is created or changed."""
     claim, before = request.object or {}, request.before
-    faults: list[Fault] = []
+    faults: list[SpecFault] = []
     if before is not None:
         _judge_changes(claim, before, faults)
     elif not text(claim, "spec", "pool", "name"):
-        faults.append(Fault("spec.pool.name", field(claim, "spec", "pool", "name") or "", "cannot be empty"))
+        faults.append(SpecFault("spec.pool.name", field(claim, "spec", "pool", "name") or "", "cannot be empty"))
     if is_judged(request):
         _judge_tenure(claim, faults)
     changed = [name for name in (WISHED_ADDRESS, OWN_ADDRESS) if _annotation(claim, name) != _annotation(before, name)]
@@ -95,27 +95,27 @@ def _annotation(claim: Object | None, name: str) -> object:
     return field(claim or {}, "metadata", "annotations", name)
 
 
-def _judge_changes(claim: Object, before: Object, faults: list[Fault]) -> None:
+def _judge_changes(claim: Object, before: Object, faults: list[SpecFault]) -> None:
     if is_other_reference(claim, before, "pool"):
-        faults.append(Fault("spec.pool", field(claim, "spec", "pool"), "cannot be modified"))
+        faults.append(SpecFault("spec.pool", field(claim, "spec", "pool"), "cannot be modified"))
     tenure = field(claim, "spec", "tenure")
     # An address was picked by what the claim asked for then.
     if mapping(before, "spec", "tenure") and tenure != field(before, "spec", "tenure"):
-        faults.append(Fault("spec.tenure", tenure, "cannot be modified"))
+        faults.append(SpecFault("spec.tenure", tenure, "cannot be modified"))
 
 
-def _judge_tenure(claim: Object, faults: list[Fault]) -> None:
+def _judge_tenure(claim: Object, faults: list[SpecFault]) -> None:
     tenure = mapping(claim, "spec", "tenure")
     if tenure.get("ranges"):
-        faults.append(Fault("spec.tenure.ranges", tenure["ranges"], NOT_SERVED))
+        faults.append(SpecFault("spec.tenure.ranges", tenure["ranges"], NOT_SERVED))
     if tenure.get("address"):
         read_address(tenure["address"], "spec.tenure.address", faults)
 
 
-def _judge_two_addresses(claim: Object, faults: list[Fault]) -> None:
+def _judge_two_addresses(claim: Object, faults: list[SpecFault]) -> None:
     """Note a field and an annotation that ask for two addresses."""
     asked, annotated = field(claim, "spec", "tenure", "address"), _annotation(claim, WISHED_ADDRESS)
     positions = [read_address(each, "", []) for each in (asked, annotated)]
     if None not in positions and positions[0] != positions[1]:
         reason = f"differs from annotation {WISHED_ADDRESS}, {annotated}; write only one of them"
-        faults.append(Fault("spec.tenure.address", asked, reason))
+        faults.append(SpecFault("spec.tenure.address", asked, reason))

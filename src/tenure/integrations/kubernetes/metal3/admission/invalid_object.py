@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from tenure.integrations.kubernetes.metal3.pool_spec import Fault
+from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_host import Decision
 
@@ -11,7 +11,7 @@ MOST_FAULTS, LONGEST_VALUE = 100, 200
 """An answer must stay readable, and small enough for the API server to take it."""
 
 
-def refusal(kind: ResourceType, name: str, faults: Sequence[Fault], warnings: Sequence[str] = ()) -> Decision:
+def refusal(kind: ResourceType, name: str, faults: Sequence[SpecFault], warnings: Sequence[str] = ()) -> Decision:
     """Refuse an object with all of its errors in one text (A18)."""
     listed = [f"{fault.field}: Invalid value: {_shown(fault.value)}: {fault.reason}" for fault in faults[:MOST_FAULTS]]
     if len(faults) > MOST_FAULTS:

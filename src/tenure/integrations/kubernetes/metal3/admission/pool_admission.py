@@ -12,7 +12,7 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
 )
 from tenure.integrations.kubernetes.metal3.admission.pool_warnings import LONGEST_NAME, is_object_name, pool_warnings
 from tenure.integrations.kubernetes.metal3.ipam_kinds import POOL_FINALIZER, field, mapping, text
-from tenure.integrations.kubernetes.metal3.pool_spec import Fault, PoolEntry, PoolReading, PoolSpec, read_pool_spec
+from tenure.integrations.kubernetes.metal3.pool_spec import PoolEntry, PoolReading, PoolSpec, SpecFault, read_pool_spec
 from tenure.integrations.kubernetes.runtime.patches import Step
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
@@ -56,19 +56,19 @@ def judge_pool(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     return Judgement(faults, [] if reading.faults else pool_warnings(reading.spec))
 
 
-def _changes(before: Object, after: Object) -> list[Fault]:
+def _changes(before: Object, after: Object) -> list[SpecFault]:
     """Return what was changed that cannot be (A13, A14)."""
     faults = []
     prefix = field(after, "spec", "namePrefix")
     if prefix != field(before, "spec", "namePrefix"):
-        faults.append(Fault("spec.namePrefix", prefix, "cannot be modified"))
+        faults.append(SpecFault("spec.namePrefix", prefix, "cannot be modified"))
     strategy = field(after, "spec", "allocationStrategy")
     if (strategy or "sequential") != (field(before, "spec", "allocationStrategy") or "sequential"):
-        faults.append(Fault("spec.allocationStrategy", strategy, "cannot be modified after creation"))
+        faults.append(SpecFault("spec.allocationStrategy", strategy, "cannot be modified after creation"))
     return faults
 
 
-def _faults_of(written: Object, reading: PoolReading) -> Iterator[Fault]:
+def _faults_of(written: Object, reading: PoolReading) -> Iterator[SpecFault]:
     yield from reading.faults
     yield from _doubles(written, reading.spec)
     if reading.spec.policy is Policy.RANDOM:
@@ -77,10 +77,10 @@ def _faults_of(written: Object, reading: PoolReading) -> Iterator[Fault]:
     for name in ("coolingSeconds", "sticky", "namespaces", "ledger"):
         # Such a field must not be ignored: an author who asked for cooling would believe in it.
         if tenure.get(name):
-            yield Fault(f"spec.tenure.{name}", tenure[name], NOT_SERVED)
+            yield SpecFault(f"spec.tenure.{name}", tenure[name], NOT_SERVED)
 
 
-def _doubles(written: Object, spec: PoolSpec) -> Iterator[Fault]:
+def _doubles(written: Object, spec: PoolSpec) -> Iterator[SpecFault]:
     """Yield addresses that are promised to two claims, in whatever spellings (A8)."""
     first: dict[int, str] = {}
     for name, position in spec.pre_allocations.items():
@@ -88,16 +88,16 @@ def _doubles(written: Object, spec: PoolSpec) -> Iterator[Fault]:
         if other != name:
             value = field(written, "preAllocations", name)
             reason = f'IP address is already pre-allocated to claim "{other}"'
-            yield Fault(f"spec.preAllocations.{name}", value, reason)
+            yield SpecFault(f"spec.preAllocations.{name}", value, reason)
 
 
-def _not_random(written: Object, spec: PoolSpec) -> Iterator[Fault]:
+def _not_random(written: Object, spec: PoolSpec) -> Iterator[SpecFault]:
     """Yield entries that have no size to draw from (A11)."""
     for entry in spec.entries:
         if reason := _why_not_random(entry):
             value = written["pools"][entry.number]
             message = f'cannot be used with allocationStrategy "random": {reason}'
-            yield Fault(f"spec.pools[{entry.number}]", value, message)
+            yield SpecFault(f"spec.pools[{entry.number}]", value, message)
 
 
 def _why_not_random(entry: PoolEntry) -> str:
@@ -108,7 +108,7 @@ def _why_not_random(entry: PoolEntry) -> str:
     return ""
 
 
-def _name_prefix_faults(spec: PoolSpec, before: Object | None) -> list[Fault]:
+def _name_prefix_faults(spec: PoolSpec, before: Object | None) -> list[SpecFault]:
     """Return why no object could be named after the pool.
 
     The prefix cannot be changed, so an error that the pool has had all along would only forbid every other change.
@@ -119,21 +119,21 @@ def _name_prefix_faults(spec: PoolSpec, before: Object | None) -> list[Fault]:
     return faults
 
 
-def _prefix_faults(spec: PoolSpec) -> list[Fault]:
+def _prefix_faults(spec: PoolSpec) -> list[SpecFault]:
     positions = [entry.bounds.first for entry in spec.entries if entry.bounds] + list(spec.pre_allocations.values())
     families = {family_of(position) for position in positions} or set(Family)
     family = max(families, key=lambda each: ADDRESS_LENGTHS[each])
     longest = LONGEST_NAME - 1 - ADDRESS_LENGTHS[family]
     if len(spec.name_prefix) > longest:
         reason = f"is too long: with {FAMILY_NAMES[family]} addresses, at most {longest} characters fit into a name"
-        return [Fault("spec.namePrefix", spec.name_prefix, reason)]
+        return [SpecFault("spec.namePrefix", spec.name_prefix, reason)]
     if not is_object_name(f"{spec.name_prefix}-0"):
         reason = "cannot begin a name: lower-case letters, digits, - and . are possible, a letter or digit comes first"
-        return [Fault("spec.namePrefix", spec.name_prefix, reason)]
+        return [SpecFault("spec.namePrefix", spec.name_prefix, reason)]
     return []
 
 
-def _outside(spec: PoolSpec, view: AdmissionView, is_new: bool) -> Iterator[Fault]:
+def _outside(spec: PoolSpec, view: AdmissionView, is_new: bool) -> Iterator[SpecFault]:
     """Yield pre-allocations that lie in no entry, unless the pool or the operator allows them (A10, KD9)."""
     if view.allow_outside if spec.allows_outside is None else spec.allows_outside:
         return
@@ -142,10 +142,10 @@ def _outside(spec: PoolSpec, view: AdmissionView, is_new: bool) -> Iterator[Faul
     for position in spec.pre_allocations.values():
         if spec.entry_at(position) is None:
             reason = f"is out of {bounds} of the pools given, and spec.tenure.outsidePreAllocations is not allow"
-            yield Fault("spec.preAllocations", format_address(position), reason)
+            yield SpecFault("spec.preAllocations", format_address(position), reason)
 
 
-def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView) -> list[Fault]:
+def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView) -> list[SpecFault]:
     """Return addresses in use that a change takes out of the pool (A15).
 
     Objects are asked, not the status, which may be old or forged (KP13). An address that was in no entry before either,
@@ -158,11 +158,11 @@ def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView)
     left = sorted(_fallen_out(old, spec, view.addresses_of(request.namespace, request.name)))
     reason = "is in use but out of bounds of the pools given"
     faults = [
-        Fault("spec.pools", format_address(position), f"{reason}: IPAddress {name} is for claim {claim}")
+        SpecFault("spec.pools", format_address(position), f"{reason}: IPAddress {name} is for claim {claim}")
         for position, name, claim in left[:MOST_NAMED]
     ]
     if more := len(left) - len(faults):
-        faults.append(Fault("spec.pools", more, "more addresses are in use but out of bounds of the pools given"))
+        faults.append(SpecFault("spec.pools", more, "more addresses are in use but out of bounds of the pools given"))
     return faults
 
 

@@ -7,7 +7,7 @@ import enum
 from typing import NamedTuple
 
 from tenure.integrations.kubernetes.metal3.ipam_kinds import field, mapping
-from tenure.integrations.kubernetes.metal3.pool_spec import Fault
+from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault
 from tenure.integrations.kubernetes.runtime.patches import Step, pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 
@@ -47,7 +47,7 @@ class Respelling(NamedTuple):
 
     steps: list[Step]
     warnings: list[str]
-    faults: list[Fault]
+    faults: list[SpecFault]
 
 
 def respell(kind: str, object: Object) -> Respelling:
@@ -71,7 +71,7 @@ def _respell(spelling: SeedSpelling, object: Object, found: Respelling) -> None:
     value, current = field(object, *old), field(object, *today)
     if value and current and current != value:
         reason = f"differs from {spelling.today}, which is today's spelling; write {spelling.today} alone"
-        found.faults.append(Fault(spelling.old, value, reason))
+        found.faults.append(SpecFault(spelling.old, value, reason))
         return
     found.warnings.append(f"{spelling.old}: is stored as {spelling.today}, which is today's spelling")
     found.steps.extend(({"op": "add", "path": pointer(*today), "value": value or current or ""}, removal))

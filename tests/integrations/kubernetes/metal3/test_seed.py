@@ -1,0 +1,170 @@
+"""The seed's own example objects, and the lines of the seed that no case names (KD1, KS1-KS6)."""
+
+import time
+
+import pytest
+
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tests.infrastructure.kube import KubeServer
+from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
+
+POOL = """
+apiVersion: ipam.metal3.io/v1alpha1
+kind: IPPool
+metadata:
+  name: pool-1
+spec:
+  pools:
+    - start: 192.168.0.10
+      end: 192.168.0.15
+      subnet: 192.168.0.0/24
+      gateway: 192.168.0.1
+      prefix: 24
+    - start: 192.168.1.10
+      end: 192.168.1.15
+      subnet: 192.168.1.0/24
+      gateway: 192.168.1.1
+      prefix: 24
+  gateway: 192.168.1.1
+  prefix: 24
+  preAllocations:
+    "rendereddata-10": 192.168.0.9
+    "rendereddata-9": 192.168.0.8
+  namePrefix: "provisioning"
+status:
+  lastUpdated: "2020-04-02T06:36:09Z"
+  allocations:
+    "rendereddata-1": "192.168.0.11"
+    "rendereddata-10": 192.168.0.9
+    "rendereddata-9": 192.168.0.8
+"""
+ADDRESS = """
+apiVersion: ipam.metal3.io/v1alpha1
+kind: IPAddress
+metadata:
+  name: pool-1-192-168-0-11
+spec:
+  claim:
+    Name: rendereddata-1
+  Address: 192.168.0.11
+  prefix: 24
+  gateway: 192.168.0.1
+  pool:
+    Name: pool-1
+status:
+  ready: true
+"""
+CLAIM = """
+apiVersion: ipam.metal3.io/v1alpha1
+kind: IPClaim
+metadata:
+  name: rendereddata-1
+spec:
+  owner:
+    name: rendereddata-1
+  pool:
+    name: pool-1
+status:
+  ipAddress:
+    name: pool-1-192-168-0-11
+  errorMessage: ""
+"""
+
+
+def test_kd1_the_seeds_objects_give_what_the_seed_describes(kube: KubeServer, unserved: Namespace) -> None:
+    """With the corrections that KD1 allows: lower-case names, no owners with invented uids, no cluster."""
+    with operator_in(kube, unserved.name, allow_outside=True):
+        unserved.apply(POOL)
+        (address,) = unserved.apply(ADDRESS)
+        assert address["spec"] == {
+            "address": "192.168.0.11", "prefix": 24, "gateway": "192.168.0.1",
+            "claim": {"name": "rendereddata-1"}, "pool": {"name": "pool-1"},
+        }  # fmt: skip
+        unserved.apply(CLAIM)
+        assert unserved.served("rendereddata-1")["metadata"]["name"] == "pool-1-192-168-0-11"
+        until(lambda: unserved.indexes("pool-1") == {"rendereddata-1": "192.168.0.11"})
+        for name, ip in {"rendereddata-10": "192.168.0.9", "rendereddata-9": "192.168.0.8"}.items():
+            unserved.claim(name, "pool-1")
+            fixed = unserved.served(name)
+            assert (fixed["spec"]["address"], fixed["spec"]["prefix"], fixed["spec"]["gateway"]) == (
+                ip,
+                24,
+                "192.168.1.1",
+            )
+            assert fixed["metadata"]["name"] == f"provisioning-{ip.replace('.', '-')}"
+        unserved.claim("another", "pool-1")
+        assert unserved.ip("another") == "192.168.0.10"
+        listed = {"rendereddata-1": "192.168.0.11", "rendereddata-10": "192.168.0.9", "rendereddata-9": "192.168.0.8"}
+        until(lambda: unserved.indexes("pool-1") == {**listed, "another": "192.168.0.10"})
+
+
+def test_kd9_without_the_switch_the_seeds_pool_is_refused_with_its_reason(served: Namespace) -> None:
+    with pytest.raises(RefusedByServer, match=r"spec\.preAllocations.*out of bonds") as refused:
+        served.apply(POOL)
+    assert refused.value.code == 422
+
+
+def test_ks1_an_address_is_ruled_out_on_a_living_pool_in_three_ways(served: Namespace) -> None:
+    served.pool("p", "10.0.0.1-10.0.0.6")
+    served.claim("c1")
+    assert served.ip("c1") == "10.0.0.1"
+    served.address("by-hand", "10.0.0.2", "nobody")
+    entries = [{"start": "10.0.0.1", "end": "10.0.0.2"}, {"start": "10.0.0.4", "end": "10.0.0.6"}]
+    served.patch(IP_POOL, "p", {"spec": {"pools": entries, "preAllocations": {"no-one": "10.0.0.4"}}})
+    given = []
+    for name in ("c2", "c3"):
+        served.claim(name)
+        given.append(served.ip(name))
+    assert given == ["10.0.0.5", "10.0.0.6"]
+    served.claim("c4")
+    assert served.message("c4", "E") == "Exhausted IP Pools"
+    assert served.ip("c1") == "10.0.0.1"
+
+
+def test_ks3_a_pool_made_again_with_another_prefix_keeps_every_lease(kube: KubeServer, unserved: Namespace) -> None:
+    with operator_in(kube, unserved.name):
+        unserved.pool("p", "10.0.0.1-10.0.0.3")
+        unserved.claim("c1")
+        before = unserved.served("c1")
+        unserved.delete(IP_POOL, "p")
+        unserved.patch(IP_POOL, "p", {"metadata": {"finalizers": None}})
+        unserved.gone(IP_POOL, "p")
+        unserved.pool("p", "10.0.0.1-10.0.0.3", namePrefix="other")
+        unserved.claim("c2")
+        assert unserved.served("c2")["metadata"]["name"] == "other-10-0-0-2"
+        assert unserved.served("c1")["metadata"]["uid"] == before["metadata"]["uid"]
+        until(lambda: unserved.indexes() == {"c1": "10.0.0.1", "c2": "10.0.0.2"})
+
+
+def test_ks6_the_seeds_default_is_random_by_option(kube: KubeServer, unserved: Namespace) -> None:
+    with operator_in(kube, unserved.name, default_strategy="random"):
+        assert unserved.pool("p", "10.0.0.1-10.0.0.9")["spec"]["allocationStrategy"] == "random"
+        unserved.claim("c1")
+        released = unserved.ip("c1")
+        unserved.delete(IP_CLAIM, "c1")
+        unserved.gone(IP_CLAIM, "c1")
+        for number in range(8):
+            unserved.claim(f"d{number}")
+        assert released not in {unserved.ip(f"d{number}") for number in range(8)}
+        unserved.claim("last")
+        assert unserved.ip("last") == released
+
+
+def test_a_conflict_is_logged_counted_and_solved_by_the_next_pick(kube: KubeServer, unserved: Namespace) -> None:
+    """Another pool of the prefix takes the name between the pick and the creation."""
+    unserved.pool("p", "10.0.0.1-10.0.0.3")
+    with operator_in(kube, unserved.name, webhooks=False) as controller:
+        time.sleep(0.2)
+        passes = controller.passes
+        create = passes.claims.create_address
+
+        async def late(*words: object) -> object:
+            passes.claims.create_address = create  # type: ignore[method-assign]
+            unserved.address("p-10-0-0-1", "172.16.0.1", "other", "other-pool")
+            return await create(*words)  # type: ignore[arg-type]
+
+        passes.claims.create_address = late  # type: ignore[assignment, method-assign]
+        unserved.claim("c1")
+        assert unserved.ip("c1") == "10.0.0.2"
+        assert controller.meter.conflicts == 1
+        assert [each["metadata"]["name"] for each in unserved.all(IP_ADDRESS)] == ["p-10-0-0-1", "p-10-0-0-2"]
