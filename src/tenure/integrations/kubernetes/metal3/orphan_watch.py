@@ -74,11 +74,12 @@ class OrphanWatch:
     async def run(self) -> None:
         """Look regularly until cancelled."""
         while True:
+            # Before the look: what is deleted while it goes on is looked at again.
+            self._deleted.clear()
             try:
                 await self.look()
             except (ApiError, ApiUnreachable) as error:
                 LOG.warning("addresses without a claim: %s", error)
-            self._deleted.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOKS_EVERY_S, max(self.grace_s / 4, 0.1))):
                     await self._deleted.wait()
