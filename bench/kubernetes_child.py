@@ -1,6 +1,7 @@
 """``python -m bench.kubernetes_child WORK KUBECONFIG NAMESPACE TASKS COUNT``: one client at work, one line of figures.
 
-Every client creates the same ConfigMaps of 1 KB with the same number of tasks. The garbage collector runs as in any
+Every client creates the same ConfigMaps of 1 KB with the same number of tasks; or the runtime creates the objects of
+addresses alone, which the rate of claims is measured by. The garbage collector runs as in any
 program; imports and the first request are not counted.
 """
 
@@ -9,6 +10,7 @@ import gc
 import statistics
 import sys
 import time
+import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from importlib import import_module
@@ -19,7 +21,8 @@ import aiohttp
 import orjson
 
 from bench.jobs import Result
-from bench.kubernetes_cases import BARE, LISTED, OURS, WORK
+from bench.kubernetes_cases import ADDRESSES, BARE, LISTED, OURS, WORK
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, MADE_FOR
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.informer import Informer
@@ -33,6 +36,7 @@ WATCHED = 200
 """So many writes are followed through the watch."""
 
 Create = Callable[[Object], Awaitable[object]]
+Write = Callable[[str, str], Object]
 
 
 def config_map(namespace: str, name: str) -> Object:
@@ -41,7 +45,19 @@ def config_map(namespace: str, name: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": TEXT}}
 
 
-async def create_many(create: Create, namespace: str, tasks: int, count: int) -> Result:
+def ip_address(namespace: str, name: str) -> Object:
+    """Write the object of an address, as large as the operator's; the text of the address does not matter here."""
+    owners = [
+        {"apiVersion": kind.api_version, "kind": kind.kind, "name": "any", "uid": str(uuid.uuid4())}
+        for kind in (IP_POOL, IP_CLAIM)
+    ]
+    annotations = {MADE_FOR: f"{namespace}/{name}"}
+    metadata = {"namespace": namespace, "name": name, "annotations": annotations, "ownerReferences": owners}
+    spec = {"address": "10.0.0.1", "prefix": 16, "pool": {"name": "any"}, "claim": {"name": name}}
+    return {"apiVersion": IP_ADDRESS.api_version, "kind": IP_ADDRESS.kind, "metadata": metadata, "spec": spec}
+
+
+async def create_many(create: Create, namespace: str, tasks: int, count: int, write: Write = config_map) -> Result:
     """Create so many objects by so many tasks."""
     numbers = iter(range(count))
     taken: list[float] = []
@@ -49,10 +65,10 @@ async def create_many(create: Create, namespace: str, tasks: int, count: int) ->
     async def task() -> None:
         for number in numbers:
             began = time.perf_counter()
-            await create(config_map(namespace, f"o{number}"))
+            await create(write(namespace, f"o{number}"))
             taken.append(time.perf_counter() - began)
 
-    await create(config_map(namespace, "first"))
+    await create(write(namespace, "first"))
     cpu, began = time.process_time(), time.perf_counter()
     await asyncio.gather(*(task() for _ in range(tasks)))
     return _result(count, time.perf_counter() - began, time.process_time() - cpu, taken, _now_mb())
@@ -62,6 +78,12 @@ async def with_runtime(kubeconfig: str, stack: AsyncExitStack, tasks: int) -> Cr
     """Create by the runtime, as a controller does."""
     client = await stack.enter_async_context(ApiClient(from_kubeconfig(kubeconfig)))
     return lambda wanted: client.create(CONFIG_MAP, wanted)
+
+
+async def with_runtime_addresses(kubeconfig: str, stack: AsyncExitStack, tasks: int) -> Create:
+    """Create addresses by the runtime."""
+    client = await stack.enter_async_context(ApiClient(from_kubeconfig(kubeconfig)))
+    return lambda wanted: client.create(IP_ADDRESS, wanted)
 
 
 async def with_bare_session(kubeconfig: str, stack: AsyncExitStack, tasks: int) -> Create:
@@ -102,6 +124,7 @@ async def with_lightkube(kubeconfig: str, stack: AsyncExitStack, tasks: int) -> 
 
 CLIENTS = {
     OURS: with_runtime,
+    ADDRESSES: with_runtime_addresses,
     BARE: with_bare_session,
     f"{WORK}kubernetes_asyncio": with_kubernetes_asyncio,
     f"{WORK}lightkube": with_lightkube,
@@ -159,7 +182,8 @@ async def main(work: str, kubeconfig: str, namespace: str, tasks: int, count: in
     else:
         async with AsyncExitStack() as stack:
             create = await CLIENTS[work](kubeconfig, stack, tasks)
-            result = await create_many(create, namespace, tasks, count)
+            write = ip_address if work == ADDRESSES else config_map
+            result = await create_many(create, namespace, tasks, count, write)
     print(result.dump(), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Measuring the runtime for Kubernetes: one API server, a namespace and a process for each measurement."""
+"""Measuring on Kubernetes: one API server, a namespace and a process for each measurement."""
 
 import asyncio
 import subprocess
@@ -8,13 +8,15 @@ from collections.abc import Sequence
 import psutil
 from tests.infrastructure.kube import OPERATOR, KubeServer, fresh_namespace, private_kube
 from tests.integrations.kubernetes.cluster import install
+from tests.integrations.kubernetes.metal3.metal3_manager import cluster_api_definitions, install_beside
 from tests.integrations.kubernetes.runtime.toy_controller import CONFIG_MAP
 
 from bench.cases import Case, Pair
 from bench.crew import LONGEST_S, ROOT, Sample, WorkerFailed, summed
 from bench.jobs import Result
-from bench.kubernetes_cases import LISTED, OURS, TASKS
+from bench.kubernetes_cases import CLAIMS_WORK, LISTED, OURS, TASKS, is_claims
 from bench.kubernetes_child import config_map
+from bench.kubernetes_claims import measure_claims
 from bench.measuring import Measured, Progress
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
@@ -27,6 +29,8 @@ async def measure_kubernetes(pairs: Sequence[Pair], rounds: int, progress: Progr
         return measured
     with private_kube() as server:
         install(server)
+        if any(is_claims(pair) for pair in pairs):
+            install_beside(server, cluster_api_definitions())  # Metal3's manager ends without them
         _measure(server, Case("kubernetes", OURS, callers=TASKS, count=TASKS * 4))  # what a fresh server does once
         for number in range(1, rounds + 1):
             for each in measured:
@@ -43,8 +47,10 @@ def _measure(server: KubeServer, case: Case) -> Sample:
     with fresh_namespace(server) as namespace:
         if case.work == LISTED:
             asyncio.run(_fill(kubeconfig, namespace, case.count))
-        words = [case.work, kubeconfig, namespace, str(case.callers), str(case.count)]
+        if case.work.startswith(CLAIMS_WORK):
+            return measure_claims(server, namespace, case, lambda: _servers_cpu_s(server))
         before = _servers_cpu_s(server)
+        words = [case.work, kubeconfig, namespace, str(case.callers), str(case.count)]
         child = [sys.executable, "-m", "bench.kubernetes_child", *words]
         ran = subprocess.run(child, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8", timeout=LONGEST_S, check=False)
         if ran.returncode != 0:

@@ -121,6 +121,15 @@ def find_go() -> str:
     return found
 
 
+def module_folder(module: str, version: str) -> Path:
+    """Return the folder of a module's sources, with the definitions of its kinds; fetch it if it is missing."""
+    with TemporaryDirectory(prefix="module-") as work:
+        found: dict[str, str] = json.loads(
+            run([find_go(), "mod", "download", "-json", f"{module}@{version}"], Path(work))
+        )
+    return Path(found["Dir"])
+
+
 def write_module(go: str, target: Target, work: Path) -> None:
     """Write a go.mod that requires the program's module, with the replacements that Kubernetes' own one has."""
     lines = ["module kubebin", ""]

@@ -31,6 +31,8 @@ from tests.infrastructure.quick_tenure import quick_path
 
 ELSEWHERE = {
     "README.md": "test_first_steps.py plays it beside `make run`, with the real programs",
+    "docs/howto/kubernetes.md": "tests/integrations/kubernetes/test_first_page.py plays it with a real kubectl",
+    "docs/tutorial/kubernetes.md": "tests/integrations/kubernetes/test_first_page.py plays it with a real kubectl",
     "docs/reference/cli.md": "tests/doors/cli/test_reference.py runs each example on a site of its own",
 }
 """Pages that another test plays."""
@@ -39,6 +41,8 @@ UNPLAYED = {
     "README.md": {
         "make run": "test_first_steps.py runs what it runs, and plays the page beside it",
         "make test": "it is this very run",
+        "tenure manifests": "it needs a cluster: tests/integrations/kubernetes/test_first_page.py plays the tutorial",
+        "tenure operator": "it needs a cluster: tests/integrations/kubernetes/test_first_page.py plays the tutorial",
     },
     "docs/howto/neutron.md": {
         "pip install": "it takes packages from an index",

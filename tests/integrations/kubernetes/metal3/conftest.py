@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.infrastructure.kube import KubeServer
+from tests.infrastructure.kube import KubeServer, private_kube
+from tests.integrations.kubernetes.metal3.metal3_manager import cut_definitions, install_beside
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in
 
 
@@ -19,3 +20,11 @@ def served(kube: KubeServer, unserved: Namespace) -> Iterator[Namespace]:
     """Give a namespace that an operator serves."""
     with operator_in(kube, unserved.name):
         yield unserved
+
+
+@pytest.fixture(scope="session")
+def metal3_like_kube() -> Iterator[KubeServer]:
+    """Give a private server with definitions such as Metal3's; its tests are of the group ``private-kube``."""
+    with private_kube() as server:
+        install_beside(server, cut_definitions())
+        yield server

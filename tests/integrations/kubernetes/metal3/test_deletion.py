@@ -113,6 +113,8 @@ def test_d10_kd7_an_address_without_a_claim_is_reported_and_released_only_if_mad
         assert unserved.get(IP_ADDRESS, "metal3s")
         assert unserved.get(IP_ADDRESS, "by-hand")
         assert controller.meter.orphans_released == 1
+        unserved.delete(IP_ADDRESS, "metal3s")
+        unserved.gone(IP_ADDRESS, "metal3s")
         for each in (made, leaked):
             assert until(lambda each=each: unserved.events(each))[0]["reason"] == "Orphaned"  # type: ignore[misc]
         unserved.delete(IP_CLAIM, "c1")

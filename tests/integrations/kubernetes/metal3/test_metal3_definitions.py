@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from tools.build_kube import TARGETS, find_go, run
+from tools.build_kube import find_go, run
 
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
@@ -18,6 +17,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.shipped_manifests import documents_of, written
 from tests.infrastructure.kube import KubeServer, private_kube
 from tests.integrations.kubernetes.cluster import PLACES, await_kind, create
+from tests.integrations.kubernetes.metal3.metal3_manager import own_definitions
 from tests.integrations.kubernetes.test_custom_resources import (
     ADDRESS_SPEC,
     CLAIM_SPEC,
@@ -50,14 +50,9 @@ OURS = {
 
 
 @pytest.fixture(scope="module")
-def theirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Object]:
+def theirs() -> dict[str, Object]:
     """Give Metal3's definitions by kind, from the module that the manager is built from."""
-    target = TARGETS["metal3-ipam"]
-    work = tmp_path_factory.mktemp("module")
-    found = json.loads(run([find_go(), "mod", "download", "-json", f"{target.module}@{target.version}"], work))
-    files = (Path(found["Dir"]) / "config" / "crd" / "bases").glob("*.yaml")
-    definitions = [yaml.safe_load(file.read_text("utf-8")) for file in files]
-    return {each["spec"]["names"]["kind"]: each for each in definitions}
+    return {each["spec"]["names"]["kind"]: each for each in own_definitions()}
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     CLUSTER_API_VERSIONS,
     CLUSTER_NAME,
     DELETE_FOR_MOVE,
+    GROUP,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
@@ -33,6 +34,7 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     labels_of,
     text,
 )
+from tenure.integrations.kubernetes.metal3.other_writers import note_metal3s_write
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, NAME, OBJECT, RESERVED, Holder
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_spec import PoolReading, PoolSpec, read_pool_spec
@@ -40,7 +42,7 @@ from tenure.integrations.kubernetes.metal3.pool_status import foreign_entry
 from tenure.integrations.kubernetes.metal3.reservations import reserved_in
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
-from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.informer import Informer, drop_managed_fields
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
@@ -60,8 +62,10 @@ class IpamCaches:
         """Pools whose books have an address that cannot be given, by the object of another pool that has its name."""
 
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> InformerGroup:
+            trim = note_metal3s_write if kind.group == GROUP else drop_managed_fields
             return InformerGroup(
-                namespaces, lambda name: Informer(client, kind, namespace=name, indexers=indexers, meter=meter)
+                namespaces,
+                lambda name: Informer(client, kind, namespace=name, indexers=indexers, trim=trim, meter=meter),
             )
 
         self.pools = group(IP_POOL, {"cluster": _cluster_of_pool})
@@ -85,6 +89,11 @@ class IpamCaches:
             "cluster-api addresses": self.cluster_apis, "clusters": self.clusters,
         }  # fmt: skip
 
+    @property
+    def own(self) -> dict[ResourceType, InformerGroup]:
+        """Return the kinds that the operator serves."""
+        return {IP_POOL: self.pools, IP_CLAIM: self.claims, IP_ADDRESS: self.addresses}
+
     def not_ready(self) -> dict[str, str]:
         """Return the kinds that are not in the cache yet; without Metal3's kinds there is nothing to serve."""
         missing = {
@@ -92,8 +101,7 @@ class IpamCaches:
             for name, group in self._groups.items()
             for namespace in group.unsynced()
         }
-        own = {"ippools": self.pools, "ipclaims": self.claims, "ipaddresses": self.addresses}
-        gone = [name for name, group in own.items() if not group.unsynced() and not group.is_there]
+        gone = [kind.plural for kind, group in self.own.items() if not group.unsynced() and not group.is_there]
         return missing | dict.fromkeys(gone, "the server does not have this kind: apply the definitions")
 
     @property
@@ -106,8 +114,8 @@ class IpamCaches:
         async with asyncio.TaskGroup() as tasks:
             for group in self._groups.values():
                 tasks.create_task(group.run())
-            for own in (self.pools, self.claims, self.addresses):
-                tasks.create_task(own.compare_regularly())
+            for group in self.own.values():
+                tasks.create_task(group.compare_regularly())
 
     async def compare(self) -> None:
         """Read everything from the server itself, as a new leader does before its first pick (KP5)."""

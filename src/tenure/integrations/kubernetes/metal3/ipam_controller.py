@@ -13,6 +13,7 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import WATCH_FILTER, label
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.ipam_samples import ipam_samples
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
+from tenure.integrations.kubernetes.metal3.other_writers import OtherWriters
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.operator_context import OperatorContext, PortTaken
@@ -48,14 +49,16 @@ class IpamController:
     def __init__(self, context: OperatorContext) -> None:
         settings = context.settings
         self._settings = settings
+        self._lease = context.lease
         self.meter = IpamMeter()
         self.queue: WorkQueue[Key] = WorkQueue(longest_delay_s=LONGEST_DELAY_S)
         self.caches = IpamCaches(context.client, settings.namespaces, context.meter, self.queue.add)
-        claims = ClaimWrites(context.client, self.caches, context.lease.check)
+        self.others = OtherWriters(context.client, settings.namespaces, context.events)
+        for kind, objects in self.caches.own.items():
+            self.others.watch(kind, objects)
+        claims = ClaimWrites(context.client, self.caches, self._check)
         self.orphans = OrphanWatch(self.caches, claims, context.events, self.meter, settings.orphan_grace_s)
-        pools = PoolWrites(
-            context.client, self.caches, context.events, context.lease.check, orphans_of=self.orphans.of_pool
-        )
+        pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self.orphans.of_pool)
         self.passes = PoolPasses(
             self.caches, claims, pools, context.events, self.queue.add_after, self._serves,
             allows_outside=settings.allow_outside, meter=self.meter,
@@ -83,8 +86,9 @@ class IpamController:
             await self._runner.cleanup()
 
     def not_ready(self) -> Mapping[str, str]:
-        """Return what is not in the caches yet, and whether the certificate of the webhooks is missing."""
-        return self.caches.not_ready() | (self.host.not_ready() if self._settings.webhooks else {})
+        """Return what is not in the caches yet, whether a certificate is missing, and who else is at work."""
+        others = {"another controller": self.others.reason} if self.others.reason else {}
+        return self.caches.not_ready() | (self.host.not_ready() if self._settings.webhooks else {}) | others
 
     def samples(self) -> Iterator[Sample]:
         """Return the numbers of this part."""
@@ -104,10 +108,19 @@ class IpamController:
         await self.caches.compare()
         self.caches.begin()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.queue.work(self.passes.settle, WORKERS, self._report))
-            tasks.create_task(self.orphans.run())
+            tasks.create_task(self.others.unless_found(self._serve))
             if self._settings.webhooks:
                 tasks.create_task(self._certificates.keep())
+
+    async def _serve(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.queue.work(self.passes.settle, WORKERS, self._report))
+            tasks.create_task(self.orphans.run())
+
+    def _check(self) -> None:
+        """Raise if this process must not write: it does not lead any more, or another controller is at work."""
+        self._lease.check()
+        self.others.check()
 
     def _serves(self, object: Object) -> bool:
         """Return whether an object has the label that this operator filters by (E7)."""

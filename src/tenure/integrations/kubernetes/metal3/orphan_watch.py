@@ -1,10 +1,12 @@
 """Addresses without a claim, and claims without an address: counted, reported, and only then, if ours, released.
 
 An address is ours if it says for which claim this operator made it (KD7). Metal3's leaks and addresses made by hand are
-reported and never released here; they may be there on purpose, to rule an address out (KS1).
+reported; they may be there on purpose, to rule an address out (KS1). Such an address goes when somebody deletes it:
+then its finalizer is taken away, which nobody else would do.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from dataclasses import dataclass, field
@@ -16,12 +18,14 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     DELETE_FOR_MOVE,
     IP_ADDRESS,
     annotations_of,
+    is_terminating,
     text,
 )
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.pool_status import now_text
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
+from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 
 LOG = logging.getLogger(__name__)
@@ -49,6 +53,11 @@ class OrphanWatch:
     grace_s: float
     orphans: dict[str, OrphanedAddress] = field(default_factory=dict)
     """By the uid of the address."""
+    _deleted: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when somebody deletes an address, so that it need not wait for the next look."""
+
+    def __post_init__(self) -> None:
+        self.caches.addresses.on_change(self._changed)
 
     def of_pool(self, pool: Key) -> list[Object]:
         """Return the orphans of a pool as its status lists them."""
@@ -69,7 +78,10 @@ class OrphanWatch:
                 await self.look()
             except (ApiError, ApiUnreachable) as error:
                 LOG.warning("addresses without a claim: %s", error)
-            await asyncio.sleep(min(LOOKS_EVERY_S, max(self.grace_s / 4, 0.1)))
+            self._deleted.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(LOOKS_EVERY_S, max(self.grace_s / 4, 0.1))):
+                    await self._deleted.wait()
 
     async def look(self) -> None:
         """Find orphans, report new ones, and release those whose time has come. O(n) of all addresses."""
@@ -85,8 +97,13 @@ class OrphanWatch:
                 self.events.record(IP_ADDRESS, address, "Orphaned", note, "Warning")
             orphan = self.orphans[uid]
             orphan.address = address
-            if is_made_here(address) and time.monotonic() - orphan.since >= self.grace_s:
+            is_over = is_made_here(address) and time.monotonic() - orphan.since >= self.grace_s
+            if is_over or is_terminating(address):
                 await self._release(address)
+
+    def _changed(self, delta: Delta) -> None:
+        if delta.after is not None and is_terminating(delta.after) and self._is_orphan(delta.after):
+            self._deleted.set()
 
     def _is_orphan(self, address: Object) -> bool:
         if DELETE_FOR_MOVE in annotations_of(address) or pool_of(address) is None:

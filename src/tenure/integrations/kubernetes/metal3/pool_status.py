@@ -32,7 +32,8 @@ def now_text() -> str:
 
 def shown_indexes(record: PoolRecord, pool: Object) -> Mapping[str, str]:
     """Return what ``status.indexes`` is to say: an object of too many entries could not be stored any more (KD4)."""
-    limit = STORED_INDEXES if field(pool, "status", "indexes") else WHOLE_AGAIN
+    was_emptied = bool(text(pool, "status", "lastUpdated")) and not field(pool, "status", "indexes")
+    limit = WHOLE_AGAIN if was_emptied else STORED_INDEXES
     return record.indexes if len(record.indexes) <= limit else {}
 
 

@@ -1,0 +1,59 @@
+"""What a pool's status says, and when it says nothing."""
+
+from typing import Any
+
+from tenure.integrations.kubernetes.metal3.ipam_kinds import STORED_INDEXES, WHOLE_AGAIN
+from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.metal3.pool_spec import read_pool_spec
+from tenure.integrations.kubernetes.metal3.pool_status import LARGEST, own_status, shown_indexes, status_changes
+
+
+def pool(**status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "p", "namespace": "n", "generation": 3}, "status": status}
+
+
+def test_kd4_indexes_are_empty_above_5000_entries_and_whole_again_below_4500() -> None:
+    record = PoolRecord()
+    status: dict[str, Any] = {}
+    for count, is_whole in [
+        (STORED_INDEXES, True), (STORED_INDEXES + 1, False), (WHOLE_AGAIN + 1, False), (WHOLE_AGAIN, True),
+        (STORED_INDEXES, True),
+    ]:  # fmt: skip
+        record.indexes = {f"c{number}": "10.0.0.1" for number in range(count)}
+        shown = dict(shown_indexes(record, pool(**status)))
+        status = {"indexes": shown, "lastUpdated": "2020-01-01T00:00:00Z"}
+        assert len(shown) == (count if is_whole else 0)
+
+
+def test_a_status_that_is_right_is_not_written() -> None:
+    record = PoolRecord()
+    record.book.lay(read_pool_spec({"namePrefix": "p", "pools": [{"subnet": "10.0.0.0/24"}]}))
+    own = own_status(record, pool(), [], ("", ""), [])
+    changes = status_changes(pool(), {"c": "10.0.0.1"}, own)
+    assert changes["indexes"] == {"c": "10.0.0.1"}
+    written = {"indexes": {"c": "10.0.0.1"}, "tenure": {name: value for name, value in own.items() if value}}
+    again = own_status(record, pool(**written), [], ("", ""), [])
+    assert status_changes(pool(**written), {"c": "10.0.0.1"}, again) == {}
+    gone = status_changes(pool(**written), {}, again)
+    assert gone["indexes"] == {"c": None}
+    assert gone["lastUpdated"]
+
+
+def test_counts_that_no_integer_holds_are_written_as_the_largest() -> None:
+    record = PoolRecord()
+    record.book.lay(read_pool_spec({"namePrefix": "p", "pools": [{"subnet": "fd00::/32"}]}))
+    own = own_status(record, pool(), [], ("", ""), [])
+    assert own["addresses"]["total"] == own["addresses"]["free"] == LARGEST
+    assert own["families"] == [{"family": "IPv6", "total": LARGEST, "free": LARGEST}]
+
+
+def test_a_condition_keeps_its_time_until_it_changes() -> None:
+    record = PoolRecord()
+    record.book.lay(read_pool_spec({"namePrefix": "p", "pools": [{"subnet": "10.0.0.0/24"}]}))
+    since = "2020-01-01T00:00:00Z"
+    known = pool(tenure={"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}]})
+    (ready,) = own_status(record, known, [], ("", ""), [])["conditions"]
+    assert (ready["lastTransitionTime"], ready["reason"]) == (since, "Serving")
+    (waits,) = own_status(record, known, [], ("Exhausted", "3 claims wait for an address"), [])["conditions"]
+    assert waits["lastTransitionTime"] != since
+    assert (waits["status"], waits["reason"]) == ("False", "Exhausted")

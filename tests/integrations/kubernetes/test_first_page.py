@@ -1,0 +1,35 @@
+"""The tutorial of the operator, played with the real ``kubectl`` on a fresh API server."""
+
+from pathlib import Path
+
+import pytest
+from tools.build_kube import find_program
+
+from tests.house.page_player import ROOT, commands_of, play, wrongs
+from tests.infrastructure.free_port import free_port
+from tests.infrastructure.kube import private_kube
+
+TUTORIAL, HOWTO = (ROOT / "docs" / folder / "kubernetes.md" for folder in ("tutorial", "howto"))
+
+
+@pytest.mark.proof
+def test_the_tutorial_leads_from_an_empty_cluster_to_a_claims_address(tmp_path: Path) -> None:
+    """The page's ports are exchanged for free ones, since others may have them."""
+    webhooks, probes = free_port(), free_port()
+    text = TUTORIAL.read_text("utf-8").replace(":9443", f":{webhooks}").replace(":8081", f":{probes}")
+    text = text.replace("tenure operator ", f"tenure operator --webhook-port {webhooks} --port {probes} --log json ")
+    commands = commands_of(text)
+    with private_kube() as server:
+        kubectl = find_program("kubectl", build=False).parent
+        played = play([each.text for each in commands], tmp_path, kubectl, KUBECONFIG=str(server.kubeconfig()))
+    assert wrongs(commands, played) == []
+
+
+@pytest.mark.proof
+def test_the_commands_of_the_howto_work_on_a_fresh_server(tmp_path: Path) -> None:
+    commands = commands_of(HOWTO.read_text("utf-8"))
+    with private_kube() as server:
+        kubectl = find_program("kubectl", build=False).parent
+        played = play([each.text for each in commands], tmp_path, kubectl, KUBECONFIG=str(server.kubeconfig()))
+    assert len(played) == 3
+    assert wrongs(commands, played) == []
