@@ -38,7 +38,13 @@ from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
-from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectExists, WriteConflict
+from tenure.integrations.kubernetes.runtime.api_errors import (
+    ApiError,
+    ApiUnreachable,
+    ObjectExists,
+    ObjectMissing,
+    WriteConflict,
+)
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
@@ -91,12 +97,17 @@ class PoolPasses:
             await self._finish(key, record)
 
     async def _release_vanished(self, record: PoolRecord) -> None:
-        """Release the addresses of claims that went although they had their finalizer; what fails is tried again."""
+        """Release the addresses of claims that went although they had their finalizer.
+
+        Where a claim of the same name is there, it adopts the address, or goes as well: that is another pass.
+        """
         for uid in list(record.vanished):
-            for address in self.caches.addresses.by_index("owner", uid):
-                if is_made_here(address) and await self.claims.release_orphan(address):
+            left = [each for each in self.caches.addresses.by_index("owner", uid) if is_made_here(each)]
+            if not left:
+                record.vanished.discard(uid)
+            for address in left:
+                if await self.claims.release_orphan(address):
                     self.meter.released += 1
-            record.vanished.discard(uid)
 
     async def _settle_claims(self, view: PoolView, record: PoolRecord, keys: Iterable[Key]) -> list[Key]:
         """Do what is decided about each claim; return those that joined the line for any address."""
@@ -132,9 +143,13 @@ class PoolPasses:
         """Write what is decided about one claim."""
         key = key_of(claim)
         match action:
-            case Adopt(address):
+            case Adopt(address, surplus):
                 if await self.claims.adopt(claim, view.pool, address):
                     self.meter.adopted += 1
+                for each in surplus:
+                    self.meter.conflicts += 1
+                    LOG.warning("%s/%s has %s, and %s as well, which goes", *key, key_of(address)[1], key_of(each)[1])
+                    await self.claims.delete_address(each)
                 record.unsettled.discard(key)
             case Refuse(message, position):
                 if position is not None:
@@ -328,7 +343,7 @@ class PoolPasses:
         known = current is not None and uid_of(current) == uid_of(claim)
         # What was picked and not written is free again; what was written is on the claim.
         record.book.hold((CLAIM, uid_of(claim)), own_address(current) if known and current is not None else None)
-        level = logging.DEBUG if isinstance(error, WriteConflict) else logging.WARNING
+        level = logging.DEBUG if isinstance(error, WriteConflict | ObjectMissing) else logging.WARNING
         LOG.log(level, "%s/%s: %s", *key, error)
         reference = reference_of(claim)
         assert reference is not None
