@@ -101,6 +101,8 @@ class PoolView:
     """Return whether the cluster of a namespace and a name is paused."""
     name_holder: Callable[[Key, Holder], str]
     """Name a holder of the pool for people."""
+    is_moved: Callable[[Key], bool] = lambda claim: False
+    """Return whether the address of a claim was deleted because it lives on in another cluster."""
     is_cluster_missing: bool = False
     """Whether the pool names a cluster that is not there (E2)."""
     allows_outside: bool = False
@@ -127,6 +129,9 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
     if reference.is_elsewhere:
         return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
     candidates = _candidates(claim, view)
+    # The address goes before its claim, and nobody has marked the claim yet.
+    if view.is_moved(key_of(claim)) or any(DELETE_FOR_MOVE in annotations_of(each) for each in candidates):
+        return Leave("its address is being moved")
     if (found := _best(claim, candidates)) is not None:
         return Adopt(found, _surplus(claim, found, candidates))
     if candidates:

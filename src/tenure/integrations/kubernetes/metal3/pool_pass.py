@@ -33,7 +33,13 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
 from tenure.integrations.kubernetes.metal3.claim_reading import arrival_of, own_address, reference_of, was_served
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, is_terminating, text
+from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+    DELETE_FOR_MOVE,
+    IP_CLAIM,
+    annotations_of,
+    is_terminating,
+    text,
+)
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
@@ -366,7 +372,10 @@ class PoolPasses:
         await self.pools.write_status(key)
 
     def _is_paused(self, key: Key) -> bool:
+        """Return whether the pool itself must not be written: it is paused, or being moved to another cluster."""
         view = self._view(key)
+        if view.pool is not None and DELETE_FOR_MOVE in annotations_of(view.pool):
+            return True
         cluster = view.book.spec.cluster_name
         return view.is_paused or (bool(cluster) and self.caches.is_cluster_paused(key[0], cluster))
 
@@ -380,6 +389,7 @@ class PoolPasses:
             lives=caches.lives,
             is_cluster_paused=caches.is_cluster_paused,
             name_holder=caches.name_holder,
+            is_moved=caches.is_moved,
             is_cluster_missing=caches.is_cluster_missing(key),
             allows_outside=self.allows_outside,
         )
