@@ -40,9 +40,9 @@ def _cell(story: str, number: int, moment: Moment) -> GridCell:
 
 @CONTINUATIONS
 async def test_kd17_every_write_fails_once(kube: KubeServer, dies: bool) -> None:
-    """The moments take turns; ``make proof`` has every write at every moment. No story has a write that is left out."""
+    """Moments take turns, and so do dying and going on; ``make proof`` has every write in all ways."""
     counted = [] if dies else undisturbed()
-    await play_cells(kube, sample_of(first=dies) + counted, dies=dies)
+    await play_cells(kube, sample_of(first=dies)[dies::2] + counted, dies=dies)
 
     assert [(each.story, len(each.writes)) for each in counted if len(each.writes) != WRITES[each.story]] == []
 
