@@ -58,7 +58,7 @@ def documents_of(
             _direct(webhook, served, webhook_url)
         if document["kind"] == "Deployment":
             _run(document["spec"]["template"]["spec"]["containers"][0], served, image)
-    if cert_manager:
+    if cert_manager and chosen & {"webhooks", "deployment"}:
         found += read_manifest("cert_manager.yaml", own_namespace)
         for document in found:
             _leave_certificate(document, own_namespace)

@@ -53,7 +53,7 @@ def test_a_holder_that_moves_frees_what_it_had() -> None:
     first, second = parse_address("10.0.0.1"), parse_address("10.0.0.2")
     book.hold((OBJECT, "a"), first)
     book.hold((OBJECT, "a"), second)
-    assert (book.is_held(first), book.is_held(second), book.free) == (False, True, 3)
+    assert (book.holders_at(first), book.holders_at(second), book.free) == (frozenset(), frozenset({(OBJECT, "a")}), 3)
 
 
 def test_an_address_is_free_when_its_last_holder_is_gone() -> None:

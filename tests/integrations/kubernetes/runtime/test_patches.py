@@ -5,7 +5,7 @@ import pytest
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectMissing, WriteConflict
 from tenure.integrations.kubernetes.runtime.patches import (
-    add_finalizer,
+    finalizer_steps,
     guarded,
     pointer,
     remove_finalizer,
@@ -32,7 +32,7 @@ async def test_a_patch_of_what_has_changed_since_is_refused(client: ApiClient, n
 
 async def test_a_patch_of_an_object_that_was_made_again_is_refused(client: ApiClient, namespace: str) -> None:
     first = await client.patch(CONFIG_MAP, await made(client, namespace), [SET])
-    first = await client.patch(CONFIG_MAP, first, add_finalizer(first, "example.org/keep"))
+    first = await client.patch(CONFIG_MAP, first, guarded(first, *finalizer_steps(first, "example.org/keep")))
     await client.delete(CONFIG_MAP, first)
     first = await client.get(CONFIG_MAP.path_of(first))
     await client.patch(CONFIG_MAP, first, remove_finalizer(first, "example.org/keep"))
@@ -51,9 +51,10 @@ async def test_a_patch_of_an_object_that_was_made_again_is_refused(client: ApiCl
 async def test_finalizers_come_and_go_beside_those_of_others(client: ApiClient, namespace: str) -> None:
     read = await made(client, namespace)
     ours, theirs = "example.org/ours", "example.org/theirs"
-    read = await client.patch(CONFIG_MAP, read, add_finalizer(read, theirs))
-    read = await client.patch(CONFIG_MAP, read, add_finalizer(read, ours))
+    read = await client.patch(CONFIG_MAP, read, guarded(read, *finalizer_steps(read, theirs)))
+    read = await client.patch(CONFIG_MAP, read, guarded(read, *finalizer_steps(read, ours)))
     assert read["metadata"]["finalizers"] == [theirs, ours]
+    assert finalizer_steps(read, theirs) == []
 
     await client.patch(CONFIG_MAP, read, remove_finalizer(read, theirs))
     with pytest.raises(WriteConflict):  # it stands elsewhere now

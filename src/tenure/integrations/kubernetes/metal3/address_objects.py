@@ -13,13 +13,13 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     MADE_FOR,
     annotations_of,
     field,
-    finalizers_of,
+    is_terminating,
     labels_of,
     text,
 )
 from tenure.integrations.kubernetes.metal3.pool_book import OBJECT, Holder
 from tenure.integrations.kubernetes.metal3.pool_spec import PoolSpec
-from tenure.integrations.kubernetes.runtime.patches import Step, guarded
+from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, guarded
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
@@ -120,12 +120,11 @@ def completing_patch(address: Object, pool: Object | None, claim: Object) -> lis
     owners = [_mended(owner, wanted) for owner in before]
     known = {_kind_and_name(owner) for owner in before}
     owners += [owner for owner in wanted if _kind_and_name(owner) not in known]
-    finalizers = finalizers_of(address)
     steps: list[Step] = []
     if owners != before:
         steps.append({"op": "add", "path": "/metadata/ownerReferences", "value": owners})
-    if ADDRESS_FINALIZER not in finalizers and not metadata.get("deletionTimestamp"):
-        steps.append({"op": "add", "path": "/metadata/finalizers", "value": [*finalizers, ADDRESS_FINALIZER]})
+    if not is_terminating(address):
+        steps += finalizer_steps(address, ADDRESS_FINALIZER)
     return guarded(address, *steps) if steps else []
 
 

@@ -48,7 +48,7 @@ class Leave:
 
 @dataclass(frozen=True)
 class Refuse:
-    """The claim is told why it has no address, and waits."""
+    """The claim gets a message that says why it has no address, and waits."""
 
     message: str
     position: int | None = None
@@ -105,6 +105,8 @@ class PoolView:
     """Return whether the address of a claim was deleted because it lives on in another cluster."""
     is_cluster_missing: bool = False
     """Whether the pool names a cluster that is not there (E2)."""
+    is_served: bool = True
+    """Whether the pool is one that this operator looks after (E7)."""
     allows_outside: bool = False
     """What the operator's flag says of pre-allocations outside the entries."""
 
@@ -126,10 +128,12 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
         return ReleaseAddresses(
             [each for each in _candidates(claim, view) if DELETE_FOR_MOVE not in annotations_of(each)]
         )
+    if not view.is_served:
+        return Leave("its pool is looked after by another operator")
     if reference.is_elsewhere:
         return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
     candidates = _candidates(claim, view)
-    # The address goes before its claim, and nobody has marked the claim yet.
+    # The address goes before its claim, which is not marked yet.
     if view.is_moved(key_of(claim)) or any(DELETE_FOR_MOVE in annotations_of(each) for each in candidates):
         return Leave("its address is being moved")
     if (found := _best(claim, candidates)) is not None:
@@ -143,6 +147,8 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
     """Decide about a claim that has no address object."""
     if view.pool is None:
         return Leave("there is no such pool yet")
+    if DELETE_FOR_MOVE in annotations_of(view.pool):
+        return Leave("its pool is being moved")
     if is_terminating(view.pool):
         return Refuse(f"IPPool {view.key[1]} is being deleted")
     if view.is_cluster_missing:
@@ -162,7 +168,7 @@ def _former(claim: Object, view: PoolView) -> Action | None:
     action = _own(claim, own, view)
     if isinstance(action, TakeAddress) or not is_picked_here(claim) or was_served(claim):
         return action
-    return None  # picked here, never given, and taken by somebody else meanwhile: the next pick solves that
+    return None  # picked here, never given, and held by another meanwhile: the next pick solves that
 
 
 def _picked(claim: Object, view: PoolView) -> Action:
@@ -227,7 +233,7 @@ def _candidates(claim: Object, view: PoolView) -> list[Object]:
     for address in view.addresses_for(claim):
         owners = owner_uids(address)
         by_name = claim_name_of(address) == name and not any(view.lives(owner) for owner in owners)
-        if pool_of(address) == view.key and (uid in owners or by_name):
+        if pool_of(address) == view.key and position_of(address) is not None and (uid in owners or by_name):
             found.append(address)
     return found
 

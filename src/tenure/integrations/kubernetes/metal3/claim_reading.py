@@ -88,12 +88,14 @@ def was_served(claim: Object) -> bool:
 
 def wish_of(claim: Object, pre_allocated: int | None) -> AddressWish | str | None:
     """Return the address that a claim or its pool asks for, nothing for any, or why the wish makes no sense."""
-    asked = annotations_of(claim).get(WISHED_ADDRESS) or text(claim, "spec", "tenure", "address")
+    annotated = annotations_of(claim).get(WISHED_ADDRESS)
+    asked = annotated or text(claim, "spec", "tenure", "address")
     if asked:
         try:
             position = parse_address(asked)
         except Invalid:
-            return f'Invalid {WISHED_ADDRESS} annotation "{asked[:100]}": not a valid IP address'
+            place = f"{WISHED_ADDRESS} annotation" if annotated else "spec.tenure.address"
+            return f'Invalid {place} "{asked[:100]}": not a valid IP address'
         if pre_allocated not in (None, position):
             return CONFLICTING_WISHES
         if pre_allocated is None:

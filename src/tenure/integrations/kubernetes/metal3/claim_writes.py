@@ -14,6 +14,7 @@ from tenure.integrations.kubernetes.metal3.address_objects import (
     new_address,
     position_of,
 )
+from tenure.integrations.kubernetes.metal3.claim_reading import own_address
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     ADDRESS_FINALIZER,
@@ -28,16 +29,20 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     text,
 )
 from tenure.integrations.kubernetes.metal3.pool_spec import PoolSpec
-from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing
-from tenure.integrations.kubernetes.runtime.patches import Step, guarded, pointer, remove_finalizer, status_patch
+from tenure.integrations.kubernetes.runtime.patches import (
+    Step,
+    finalizer_steps,
+    guarded,
+    pointer,
+    remove_finalizer,
+    status_patch,
+)
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of, version_of
 from tenure.kernel.addressing.addresses import format_address
 
 LOG = logging.getLogger(__name__)
-
-GONE: Object = {"kind": "Status", "metadata": {}}
-"""What a server answers to the deletion of an object that nothing keeps."""
 
 
 @dataclass
@@ -51,7 +56,9 @@ class ClaimWrites:
 
     async def name_address(self, claim: Object, position: int) -> Object:
         """Write the chosen address on the claim, with the finalizer if the webhook did not set it; return the claim."""
-        return await self._patch_claim(claim, _metadata_steps(claim, position, is_picked=True))
+        # An address that the claim brought from another cluster was not picked here: it is never exchanged (KD6).
+        is_picked = own_address(claim) != position
+        return await self._patch_claim(claim, _metadata_steps(claim, position, is_picked=is_picked))
 
     async def create_address(self, spec: PoolSpec, pool: Object, claim: Object, position: int) -> Object:
         """Create the object of an address; its name is the lock, so ``ObjectExists`` means that another has it."""
@@ -103,10 +110,17 @@ class ClaimWrites:
         return True
 
     async def say_refused(self, claim: Object, message: str) -> bool:
-        """Write on the claim why it has no address; return whether it did not say so already."""
-        if text(claim, "status", "errorMessage") == message and not text(claim, "status", "address", "name"):
+        """Write on the claim why it has no address; return whether it did not say so already.
+
+        A claim that had an address goes on naming it, since it waits for that one and for no other.
+        """
+        lost = own_address(claim) is None and bool(text(claim, "status", "address", "name"))
+        if text(claim, "status", "errorMessage") == message and not lost:
             return False
-        await self._patch_status(claim, {"address": None, "errorMessage": message, "tenure": None})
+        status: Object = {"errorMessage": message}
+        if own_address(claim) is None:
+            status |= {"address": None, "tenure": None}
+        await self._patch_status(claim, status)
         return True
 
     async def release(self, claim: Object, addresses: list[Object]) -> bool:
@@ -199,7 +213,4 @@ def _metadata_steps(claim: Object, position: int, *, is_picked: bool) -> list[St
     ]
     if not annotations:
         steps = [{"op": "add", "path": "/metadata/annotations", "value": wanted}]
-    present = finalizers_of(claim)
-    if CLAIM_FINALIZER not in present and not is_terminating(claim):
-        steps.append({"op": "add", "path": "/metadata/finalizers", "value": [*present, CLAIM_FINALIZER]})
-    return steps
+    return steps if is_terminating(claim) else steps + finalizer_steps(claim, CLAIM_FINALIZER)

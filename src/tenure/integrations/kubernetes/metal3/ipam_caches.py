@@ -1,6 +1,6 @@
 """Caches of pools, claims, addresses and clusters, and for each pool the record that their changes keep up to date.
 
-Every replica follows the server this way. So webhooks can judge on each of them, and a new leader need not begin anew.
+Every replica follows the server this way. So webhooks can judge on each of them, and a new leader has all of it.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     IP_CLAIM,
     IP_POOL,
     PAUSED,
+    WATCH_FILTER,
     annotations_of,
     field,
     finalizers_of,
@@ -72,10 +73,12 @@ class IpamCaches:
 
         self.pools = group(IP_POOL, {"cluster": _cluster_of_pool})
         self.claims = group(IP_CLAIM, {"uid": _uid, "cluster": _cluster_of_claim})
-        self.addresses = group(IP_ADDRESS, {"claim": _claim_key, "owner": owner_uids, "pool": _pool_key})
+        self.addresses = group(
+            IP_ADDRESS, {"claim": _claim_key, "owner": owner_uids, "pool": _pool_key, "place": _place_key}
+        )
         self.cluster_apis = DiscoveredGroup(
             client, CLUSTER_API_ADDRESS.group, CLUSTER_API_ADDRESS.plural, CLUSTER_API_VERSIONS,
-            lambda kind: group(kind, {"pool": _pool_key}),
+            lambda kind: group(kind, {"pool": _pool_key, "place": _place_key}),
         )  # fmt: skip
         self.clusters = DiscoveredGroup(client, CLUSTER.group, CLUSTER.plural, CLUSTER_API_VERSIONS, group)
         self.pools.on_change(self._pool_changed)
@@ -108,15 +111,14 @@ class IpamCaches:
 
     @property
     def is_synced(self) -> bool:
-        """Whether everything is in the caches."""
-        return not any(group.unsynced() for group in self._groups.values())
+        """Whether everything is in the caches that webhooks judge by; clusters are not among it."""
+        return not self.cluster_apis.unsynced() and not any(group.unsynced() for group in self.own.values())
 
     async def follow(self) -> None:
         """Follow the server until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for group in self._groups.values():
                 tasks.create_task(group.run())
-            for group in self.own.values():
                 tasks.create_task(group.compare_regularly())
 
     async def compare(self) -> None:
@@ -146,6 +148,18 @@ class IpamCaches:
         """Return the address objects of both kinds that name a pool. O(n) of these."""
         name = "/".join(pool)
         return [*self.addresses.by_index("pool", name), *self.cluster_apis.by_index("pool", name)]
+
+    def addresses_at(self, pool: Key, position: int) -> list[Object]:
+        """Return the address objects of both kinds that hold an address of a pool. O(1)."""
+        place = _place(pool, position)
+        return [*self.addresses.by_index("place", place), *self.cluster_apis.by_index("place", place)]
+
+    def claims_at(self, pool: Key, position: int) -> list[str]:
+        """Return the names of the claims that have an address of a pool, or are about to get it. O(1)."""
+        record = self._records.get(pool)
+        holders = record.book.holders_at(position) if record is not None else ()
+        uids = {uid for sort, uid in holders if sort in (CLAIM, RESERVED)}
+        return sorted(key_of(claim)[1] for uid in uids for claim in self.claims.by_index("uid", uid))
 
     def lives(self, uid: str) -> bool:
         """Return whether there is a claim of a uid."""
@@ -177,9 +191,19 @@ class IpamCaches:
         self.record(pool).is_status_due = True
         self._wake(pool)
 
+    def tidy(self, pool: Key) -> None:
+        """Forget a pool of which nothing is left; not while a pass over it is under way."""
+        if pool in self._records and self.pools.get(pool) is None and self._records[pool].is_idle:
+            del self._records[pool]
+
+    def free(self, record: PoolRecord, claim: Object) -> None:
+        """Let a claim hold nothing: it waits for any address, or did not get the one that was picked."""
+        self._drop(record, (CLAIM, uid_of(claim)))
+
     def begin(self) -> None:
         """Look at everything, as a new leader does; picks of a former leadership that were not written are free."""
-        for _, record in self.records():
+        for pool, record in self.records():
+            self.tidy(pool)
             for holder in record.book.holders_of_sort(CLAIM):
                 if not self.lives(holder[1]):
                     record.book.drop(holder)
@@ -237,10 +261,13 @@ class IpamCaches:
                 self._drop(record, (sort, uid_of(before)))
             record.forget(delta.key)
             self._moved.discard(delta.key)
-            if _is_vanished(before, after):
+            # Without its definition, every claim is gone, and none was released.
+            if self.claims.is_there and _is_vanished(before, after):
                 record.vanished.add(uid_of(before))
-            self._index(record, delta.key)
+            self._index(left.pool, delta.key)
             self._wake(left.pool)
+        if before is None:
+            self._moved.discard(delta.key)
         if after is not None and joined is not None:
             record = self.record(joined.pool)
             position = own_address(after)
@@ -249,7 +276,7 @@ class IpamCaches:
                 record.book.hold((CLAIM, uid_of(after)), position)
                 record.is_status_due = True
             record.dirty.add(delta.key)
-            self._index(record, delta.key)
+            self._index(joined.pool, delta.key)
             self._wake(joined.pool)
 
     def _address_changed(self, delta: Delta) -> None:
@@ -270,19 +297,29 @@ class IpamCaches:
             record.foreign.pop(holder[1], None)
             record.foreign |= {holder[1]: entry} if entry else {}
             for claim in self._claims_of(before, after):
-                record.dirty.add(claim)
-                self._index(record, claim)
+                if self.claims.get(claim) is not None:
+                    record.dirty.add(claim)
+                self._index(pool, claim)
             record.is_status_due = True
             self._wake(pool)
-        if after is None:
-            self._unblock(delta.key)
-            assert before is not None
-            if DELETE_FOR_MOVE in annotations_of(before):
-                self._moved.add((delta.key[0], claim_name_of(before)))
-        else:
-            self._moved.discard((delta.key[0], claim_name_of(after)))
+        if not is_cluster_apis(after or before or {}):
+            self._object_came_or_went(delta)
+
+    def _object_came_or_went(self, delta: Delta) -> None:
+        """Free the name of an object that is gone; remember whose address was moved to another cluster (KD6)."""
+        address = delta.after or delta.before or {}
+        claim = (delta.key[0], claim_name_of(address))
+        if delta.after is not None:
+            self._moved.discard(claim)
+            return
+        self._unblock(delta.key)
+        if DELETE_FOR_MOVE in annotations_of(address) and self.claims.get(claim) is not None:
+            self._moved.add(claim)
 
     def _cluster_changed(self, delta: Delta) -> None:
+        """Look again at the pools and claims of a cluster that came, went, was paused or goes on."""
+        if _standing(delta.before) == _standing(delta.after):
+            return
         name = "/".join(delta.key)
         pools = {key_of(pool) for pool in self.pools.by_index("cluster", name)}
         for claim in self.claims.by_index("cluster", name):
@@ -292,7 +329,7 @@ class IpamCaches:
                 pools.add(reference.pool)
         for pool in pools:
             self.record(pool).look_again()
-            self._wake(pool)
+            self.status_due(pool)
 
     def _drop(self, record: PoolRecord, holder: Holder) -> None:
         """Let a holder go; an address that is free by that serves the claims that wait for it, and counts as free."""
@@ -317,17 +354,18 @@ class IpamCaches:
             for uid in owner_uids(address):
                 yield from (key_of(claim) for claim in self.claims.by_index("uid", uid))
 
-    def _index(self, record: PoolRecord, claim: Key) -> None:
+    def _index(self, pool: Key, claim: Key) -> None:
         """Enter the address of a claim into the pool's list of them; only claims that exist are in it (KD1)."""
+        record = self.record(pool)
         found = self.claims.get(claim)
         reference = reference_of(found) if found is not None else None
         written = None
-        if found is not None and reference is not None:
+        if found is not None and reference is not None and reference.pool == pool:
             own = own_address(found)
             places = [
                 (position_of(each) != own, text(each, "spec", "address"))
                 for each in self.addresses.by_index("claim", "/".join(claim))
-                if pool_of(each) == reference.pool
+                if pool_of(each) == pool
             ]
             written = min(places)[1] if places else None
         if record.indexes.get(claim[1]) == written:
@@ -342,7 +380,7 @@ class IpamCaches:
 def _is_vanished(before: Object, after: Object | None) -> bool:
     """Return whether a claim went although it had its finalizer and nobody had asked for its release.
 
-    A server that deletes an object without finalizers does not look again whether it was given one at that moment.
+    A server that deletes an object without finalizers does not look again whether the object has got one meanwhile.
     """
     is_gone = after is None or uid_of(after) != uid_of(before)
     is_moved = DELETE_FOR_MOVE in annotations_of(before)
@@ -350,10 +388,18 @@ def _is_vanished(before: Object, after: Object | None) -> bool:
 
 
 def _concerns_claims(before: Object, after: Object) -> bool:
-    """Return whether a change of a pool may change what is decided about its claims."""
+    """Return whether a change of a pool may change what is decided about its claims; ours do not."""
     if before.get("spec") != after.get("spec") or is_terminating(before) != is_terminating(after):
         return True
-    return annotations_of(before) != annotations_of(after) or labels_of(before) != labels_of(after)
+    is_marked = [[name in annotations_of(each) for name in (PAUSED, DELETE_FOR_MOVE)] for each in (before, after)]
+    return is_marked[0] != is_marked[1] or labels_of(before).get(WATCH_FILTER) != labels_of(after).get(WATCH_FILTER)
+
+
+def _standing(cluster: Object | None) -> tuple[str, bool] | None:
+    """Return what counts of a cluster: which it is, and whether it is paused."""
+    if cluster is None:
+        return None
+    return uid_of(cluster), field(cluster, "spec", "paused") is True or PAUSED in annotations_of(cluster)
 
 
 def _uid(object: Object) -> Iterable[str]:
@@ -367,6 +413,15 @@ def _claim_key(address: Object) -> Iterable[str]:
 def _pool_key(address: Object) -> Iterable[str]:
     pool = pool_of(address)
     return ("/".join(pool),) if pool else ()
+
+
+def _place(pool: Key, position: int) -> str:
+    return f"{'/'.join(pool)}/{position}"
+
+
+def _place_key(address: Object) -> Iterable[str]:
+    pool, position = pool_of(address), position_of(address)
+    return (_place(pool, position),) if pool and position is not None else ()
 
 
 def _cluster_of_pool(pool: Object) -> Iterable[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from tenure.integrations.kubernetes.metal3.address_objects import pool_of
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
@@ -24,7 +25,7 @@ from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.leader_lease import NotLeading
 from tenure.integrations.kubernetes.runtime.mounted_certificate import show_mounted
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of
 from tenure.integrations.kubernetes.runtime.webhook_certificates import WebhookCertificates
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
@@ -34,6 +35,7 @@ LOG = logging.getLogger(__name__)
 WORKERS = 16
 """Pools that are served at once."""
 LONGEST_DELAY_S = 10.0
+RETRY_S = 1.0
 
 REGISTRATION = "admissionregistration.k8s.io"
 CONFIGURATIONS = [
@@ -59,13 +61,16 @@ class IpamController:
         for kind, objects in self.caches.own.items():
             self.others.watch(kind, objects)
         claims = ClaimWrites(context.client, self.caches, self._check)
-        self.orphans = OrphanWatch(self.caches, claims, context.events, self.meter, settings.orphan_grace_s)
+        self.orphans = OrphanWatch(
+            self.caches, claims, context.events, self.meter, settings.orphan_grace_s, may_release=self._may_release
+        )
         pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self.orphans.of_pool)
         self.passes = PoolPasses(
             self.caches, claims, pools, context.events, self.queue.add_after, self._serves,
             allows_outside=settings.allow_outside, meter=self.meter,
         )  # fmt: skip
-        self.host = WebhookHost(IpamAdmission(CachedView(self.caches, settings)).admissions)
+        self._view = CachedView(self.caches, settings)
+        self.host = WebhookHost(IpamAdmission(self._view).admissions)
         own = settings.own_namespace
         names = [f"{SERVICE}.{own}.svc", f"{SERVICE}.{own}.svc.cluster.local", "localhost", "127.0.0.1"]
         self._certificates = WebhookCertificates(context.client, own, SECRET_NAME, names, CONFIGURATIONS)
@@ -94,7 +99,9 @@ class IpamController:
 
     def samples(self) -> Iterator[Sample]:
         """Return the numbers of this part."""
-        yield from queue_samples(self.name, self.queue)
+        # Keys of replicas that do not lead wait for the day on which they do; their age would say nothing.
+        if self._lease.leads:
+            yield from queue_samples(self.name, self.queue)
         yield from webhook_samples(self.name, self.host)
         yield from ipam_samples(self.caches, self.meter, self.orphans)
 
@@ -109,17 +116,33 @@ class IpamController:
 
     async def lead(self) -> None:
         """Serve claims until cancelled; everything is read from the server itself before the first pick (KP5)."""
-        await self.caches.compare()
+        while not await self._has_compared():  # noqa: ASYNC110 - a server is asked again
+            await asyncio.sleep(RETRY_S)
         self.caches.begin()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.others.unless_found(self._serve))
             if self._settings.webhooks and not self._settings.webhook_certificates:
                 tasks.create_task(self._certificates.keep())
 
+    async def _has_compared(self) -> bool:
+        """Read everything; leaders change when servers are in trouble, so a list that fails is tried again."""
+        try:
+            await self.caches.compare()
+        except (ApiError, ApiUnreachable, ValueError) as error:
+            LOG.warning("the caches cannot be compared with the server: %s", error)
+            return False
+        return True
+
     async def _serve(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.queue.work(self.passes.settle, WORKERS, self._report))
             tasks.create_task(self.orphans.run())
+
+    def _may_release(self, address: Object) -> bool:
+        """Return whether an address without a claim may be released: not in a paused pool, nor in that of others."""
+        key = pool_of(address)
+        pool = self.caches.pools.get(key) if key is not None else None
+        return key is not None and not self.passes.is_paused(key) and (pool is None or self._serves(pool))
 
     def _check(self) -> None:
         """Raise if this process must not write: it does not lead any more, or another controller is at work."""
@@ -128,8 +151,7 @@ class IpamController:
 
     def _serves(self, object: Object) -> bool:
         """Return whether an object has the label that this operator filters by (E7)."""
-        wanted = self._settings.watch_filter
-        return not wanted or labels_of(object).get(WATCH_FILTER) == wanted
+        return self._view.serves(key_of(object)[0], labels_of(object))
 
     def _report(self, key: Key, error: Exception, delay_s: float) -> None:
         LOG.warning("IPPool %s/%s: again in %.1f s: %s", *key, delay_s, error, exc_info=_unforeseen(error))
@@ -158,6 +180,18 @@ class CachedView:
     def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
         """Return the address objects of both kinds that name a pool."""
         return self._caches.addresses_of((namespace, pool))
+
+    def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
+        """Return the address objects of both kinds that hold an address of a pool."""
+        return self._caches.addresses_at((namespace, pool), position)
+
+    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[str]:
+        """Return the names of the claims that have an address of a pool, or are about to get it."""
+        return self._caches.claims_at((namespace, pool), position)
+
+    def addresses_for(self, namespace: str, claim: str) -> Iterable[Object]:
+        """Return the IPAddress objects that name a claim."""
+        return self._caches.addresses.by_index("claim", f"{namespace}/{claim}")
 
 
 def _unforeseen(error: Exception) -> bool:

@@ -1,14 +1,15 @@
-"""Addresses without a claim, and claims without an address: counted, reported, and only then, if ours, released.
+"""Addresses without a claim: counted, reported, and only then, if ours, released.
 
 An address is ours if it says for which claim this operator made it (KD7). Metal3's leaks and addresses made by hand are
-reported; they may be there on purpose, to rule an address out (KS1). Such an address goes when somebody deletes it:
-then its finalizer is taken away, which nobody else would do.
+reported; they may be there on purpose, to rule an address out (KS1). Such an address goes when a user deletes it:
+then its finalizer is taken away, which no other program would do.
 """
 
 import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_made_here, owner_uids, pool_of
@@ -30,7 +31,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, k
 
 LOG = logging.getLogger(__name__)
 
-LOOKS_EVERY_S = 30.0
+LOOKS_EVERY_S, LEAST_PAUSE_S = 30.0, 1.0
 
 
 @dataclass
@@ -51,10 +52,12 @@ class OrphanWatch:
     events: EventRecorder
     meter: IpamMeter
     grace_s: float
+    may_release: Callable[[Object], bool] = lambda address: True
+    """Return whether an address may be released: its pool is ours, and not paused (E3, E7)."""
     orphans: dict[str, OrphanedAddress] = field(default_factory=dict)
     """By the uid of the address."""
     _deleted: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when somebody deletes an address, so that it need not wait for the next look."""
+    """Set when an address is deleted, so that it need not wait for the next look."""
 
     def __post_init__(self) -> None:
         self.caches.addresses.on_change(self._changed)
@@ -72,16 +75,14 @@ class OrphanWatch:
         ]
 
     async def run(self) -> None:
-        """Look regularly until cancelled."""
+        """Look regularly until cancelled; the grace of an orphan begins with the leadership that finds it."""
+        self.orphans.clear()
         while True:
             # Before the look: what is deleted while it goes on is looked at again.
             self._deleted.clear()
-            try:
-                await self.look()
-            except (ApiError, ApiUnreachable) as error:
-                LOG.warning("addresses without a claim: %s", error)
+            await self.look()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(LOOKS_EVERY_S, max(self.grace_s / 4, 0.1))):
+                async with asyncio.timeout(min(LOOKS_EVERY_S, max(self.grace_s / 4, LEAST_PAUSE_S))):
                     await self._deleted.wait()
 
     async def look(self) -> None:
@@ -99,7 +100,7 @@ class OrphanWatch:
             orphan = self.orphans[uid]
             orphan.address = address
             is_over = is_made_here(address) and time.monotonic() - orphan.since >= self.grace_s
-            if is_over or is_terminating(address):
+            if (is_over or is_terminating(address)) and self.may_release(address):
                 await self._release(address)
 
     def _changed(self, delta: Delta) -> None:
@@ -114,7 +115,12 @@ class OrphanWatch:
         return self.caches.claims.get((key_of(address)[0], claim_name_of(address))) is None
 
     async def _release(self, address: Object) -> None:
-        if await self.claims.release_orphan(address):
+        try:
+            is_released = await self.claims.release_orphan(address)
+        except (ApiError, ApiUnreachable) as error:
+            LOG.warning("%s/%s is without a claim: %s", *key_of(address), error)
+            return
+        if is_released:
             self.meter.orphans_released += 1
             LOG.warning("%s/%s was without a claim and is released", *key_of(address))
 

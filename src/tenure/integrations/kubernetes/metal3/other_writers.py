@@ -104,6 +104,7 @@ class OtherWriters:
     async def _begin(self) -> None:
         """Watch from now on. A Lease that may have a holder is looked at twice, as far apart as it lasts."""
         self._is_watching = True
+        self._renewals.clear()  # of a former leadership: since then another process may have had the Lease
         waits_s = [_may_be_held_s(lease) for lease in await self._look()]
         if any(waits_s):
             LOG.info(

@@ -45,6 +45,7 @@ class PoolBook:
         self._rank_starts: list[int] = []
         self._at: dict[int, set[Holder]] = {}
         self._where: dict[Holder, int] = {}
+        self._of_sort: dict[str, set[Holder]] = {}
         self._resting: OrderedDict[int, float] = OrderedDict()
         """Released addresses of a *random* pool, oldest first, with when they were released."""
         self._given: set[int] = set()
@@ -52,7 +53,7 @@ class PoolBook:
         self._free_of = dict.fromkeys(Family, 0)
 
     def lay(self, reading: PoolReading) -> None:
-        """Lay the line anew for another ``spec``; holders stay where they are."""
+        """Lay the line again for another ``spec``; holders stay where they are."""
         self.spec, self.faults = reading
         runs = [[(each.first, 1, each.size) for each in of_entry] for of_entry in self.spec.runs()]
         self._line = Line(runs[0] if runs else (), self.spec.policy, later=runs[1:])
@@ -79,6 +80,7 @@ class PoolBook:
             self._leave(holder, before)
         if position is not None:
             self._where[holder] = position
+            self._of_sort.setdefault(holder[0], set()).add(holder)
             holders = self._at.setdefault(position, set())
             if not holders:
                 self._take(position)
@@ -95,17 +97,17 @@ class PoolBook:
         return self._where.get(holder)
 
     def holders_of_sort(self, sort: str) -> list[Holder]:
-        """Return all holders of a sort. O(n)."""
-        return [holder for holder in self._where if holder[0] == sort]
+        """Return all holders of a sort."""
+        return list(self._of_sort.get(sort, ()))
+
+    def holders_at(self, position: int) -> frozenset[Holder]:
+        """Return the holders of an address."""
+        return frozenset(self._at.get(position, ()))
 
     def others_at(self, position: int, uid: str, addresses: Iterable[Holder] = ()) -> list[Holder]:
         """Return the holders of an address besides a claim, its reservation and its own address objects."""
         own = {(RESERVED, uid), (CLAIM, uid), *addresses}
         return sorted(holder for holder in self._at.get(position, ()) if holder not in own)
-
-    def is_held(self, position: int) -> bool:
-        """Return whether an address has any holder."""
-        return position in self._at
 
     def is_on_line(self, position: int) -> bool:
         """Return whether an address is one that may be picked: in the pool, and not kept back."""
@@ -156,6 +158,7 @@ class PoolBook:
 
     def _leave(self, holder: Holder, position: int) -> None:
         del self._where[holder]
+        self._of_sort[holder[0]].discard(holder)
         holders = self._at[position]
         holders.discard(holder)
         if holders:

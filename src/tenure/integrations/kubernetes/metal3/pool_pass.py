@@ -8,7 +8,7 @@ have reserved an address, since the pool's version is named; and only one object
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.address_objects import (
@@ -61,6 +61,8 @@ BATCH = 256
 """How many addresses one write on the pool reserves."""
 STATUS_EVERY_S = 0.25
 """A status that only counts is written so often; what others made shows within a second."""
+RETRY_S = 5.0
+"""After how long a pool is looked at again that could not be written."""
 FEW = 8
 """A pass that serves so few claims also writes events of it; more would double the writes (KP12)."""
 
@@ -85,54 +87,86 @@ class PoolPasses:
     async def settle(self, key: Key) -> None:
         """Look at the claims of a pool that changed, and at the pool."""
         record = self.caches.record(key)
-        pool = self.caches.pools.get(key)
-        if pool is not None and not self.serves(pool):
-            return
-        is_paused = self._is_paused(key)
-        if pool is not None and not is_paused:
-            pool = await self.pools.prepare(pool, record.book.spec)
-        if not is_paused:
+        is_ours = self._is_writable(key)
+        if is_ours:
+            await self._prepare(key, record)
             await self._release_vanished(record)
-        view = self._view(key)
-        newly = await self._settle_claims(view, record, record.take_dirty())
-        await self._serve_line(view, record, newly)
+        taken = record.take_dirty()
+        try:
+            await self._settle_all(key, record, taken)
+        except BaseException:
+            # Whatever went wrong, and also where the leadership ended: none of them may be forgotten.
+            record.dirty |= set(taken)
+            raise
         if (retry_in_s := record.retry_in_s) is not None:
             # This pass may have come before the one that a failed claim asked for, and in its place.
             self.again(key, retry_in_s)
-        if pool is not None and not is_paused:
+        if is_ours:
             await self._finish(key, record)
+        self.caches.tidy(key)
+
+    async def _prepare(self, key: Key, record: PoolRecord) -> None:
+        """Give the pool what it lacks; a pool that cannot be written releases addresses all the same."""
+        pool = self.caches.pools.get(key)
+        assert pool is not None
+        try:
+            await self.pools.prepare(pool, record.book.spec)
+        except (ApiError, ApiUnreachable) as error:
+            LOG.warning("IPPool %s/%s: %s", *key, error)
+            self.again(key, RETRY_S)
 
     async def _release_vanished(self, record: PoolRecord) -> None:
         """Release the addresses of claims that went although they had their finalizer.
 
-        Where a claim of the same name is there, it adopts the address, or goes as well: that is another pass.
+        No grace is needed: this process saw the claim go. Where a claim of the same name is there, that one adopts the
+        address, or goes as well: that is another pass.
         """
         for uid in list(record.vanished):
             left = [each for each in self.caches.addresses.by_index("owner", uid) if is_made_here(each)]
-            if not left:
+            if not left or self.caches.lives(uid):
                 record.vanished.discard(uid)
+                continue
             for address in left:
-                if await self.claims.release_orphan(address):
-                    self.meter.released += 1
+                try:
+                    self.meter.released += await self.claims.release_orphan(address)
+                except (ApiError, ApiUnreachable) as error:
+                    LOG.warning("%s/%s: %s", *key_of(address), error)
 
-    async def _settle_claims(self, view: PoolView, record: PoolRecord, keys: Iterable[Key]) -> list[Key]:
-        """Do what is decided about each claim; return those that joined the line for any address."""
+    async def _settle_all(self, key: Key, record: PoolRecord, taken: Iterable[Key]) -> None:
+        """Serve claims that changed and claims that wait; what is freed goes to the first that came (KD10)."""
+        newly, behind = await self._settle_claims(self._view(key), record, taken)
+        await self._serve_line(self._view(key), record, newly)
+        if behind:
+            late, _ = await self._settle_claims(self._view(key), record, behind, waits=False)
+            await self._serve_line(self._view(key), record, late)
+
+    async def _settle_claims(
+        self, view: PoolView, record: PoolRecord, keys: Iterable[Key], *, waits: bool = True
+    ) -> tuple[list[Key], list[Key]]:
+        """Do what is decided about each claim; return those that joined the line for any address.
+
+        Returned, too, are those that want one address and came later than a claim in the line: they are looked at
+        again when the line is served.
+        """
         work: list[Awaitable[None]] = []
         takes: list[tuple[Object, int]] = []
-        newly = []
-        for key in keys:
-            claim = self.caches.claims.get(key)
-            reference = reference_of(claim) if claim is not None else None
-            if claim is None or reference is None or reference.pool != view.key or not self.serves(claim):
+        newly, behind = [], []
+        for claim in self._in_order(view, record, keys):
+            key = key_of(claim)
+            action = self._decide(view, record, claim)
+            if action is None:
                 continue
-            action = decide(claim, reference, view)
             record.leave_line(key)
             record.stop_wanting(key)
             record.unsettled.add(key)
             match action:
                 case PickAny():
+                    # A claim in the line holds nothing, also not an address that it once named.
+                    self.caches.free(record, claim)
                     record.join_line(key, arrival_of(claim))
                     newly.append(key)
+                case TakeAddress() if waits and record.has_earlier(arrival_of(claim)):
+                    behind.append(key)
                 case TakeAddress(position):
                     # Held at once: the next claim of this pass must not get it as well.
                     record.book.hold((CLAIM, uid_of(claim)), position)
@@ -140,10 +174,35 @@ class PoolPasses:
                 case Leave(reason):
                     LOG.debug("%s/%s: %s", *key, reason)
                 case _:
+                    if isinstance(action, Refuse) and action.position is not None:
+                        record.want(key, action.position)
                     work.append(self._guarded(record, claim, self._do(view, record, claim, action)))
-        await asyncio.gather(*work)
+        await _all(work)
         await self._take(view, record, takes)
-        return newly
+        return newly, behind
+
+    def _in_order(self, view: PoolView, record: PoolRecord, keys: Iterable[Key]) -> list[Object]:
+        """Return the claims of this pool among some, in the order of their arrival; forget those that are gone."""
+        found = []
+        for key in keys:
+            claim = self.caches.claims.get(key)
+            reference = reference_of(claim) if claim is not None else None
+            if claim is None:
+                record.forget(key)
+            elif reference is not None and reference.pool == view.key and self.serves(claim):
+                found.append(claim)
+        return sorted(found, key=arrival_of)
+
+    def _decide(self, view: PoolView, record: PoolRecord, claim: Object) -> Action | None:
+        """Decide about a claim; nothing, if that fails: a claim that cannot be read must not stop the others."""
+        reference = reference_of(claim)
+        assert reference is not None
+        try:
+            return decide(claim, reference, view)
+        except Exception:
+            LOG.exception("IPClaim %s/%s", *key_of(claim))
+            self.again(view.key, record.failed(key_of(claim)))
+            return None
 
     async def _do(self, view: PoolView, record: PoolRecord, claim: Object, action: Action) -> None:
         """Write what is decided about one claim."""
@@ -157,9 +216,7 @@ class PoolPasses:
                     LOG.warning("%s/%s has %s, and %s as well, which goes", *key, key_of(address)[1], key_of(each)[1])
                     await self.claims.delete_address(each)
                 record.unsettled.discard(key)
-            case Refuse(message, position):
-                if position is not None:
-                    record.want(key, position)
+            case Refuse(message):
                 await self._refuse(claim, message)
             case ReleaseAddresses(addresses):
                 if await self.claims.release(claim, await self._all_of(view, claim, list(addresses))):
@@ -187,19 +244,19 @@ class PoolPasses:
                 break
             await self._take(view, record, takes)
             view = self._view(view.key)
-        in_line = set(record.in_line())
-        waiting = [claim for key in newly if key in in_line and (claim := self.caches.claims.get(key)) is not None]
-        await asyncio.gather(*(self._guarded(record, claim, self._refuse(claim, EXHAUSTED)) for claim in waiting))
+        waiting = [self.caches.claims.get(key) for key in newly if record.is_in_line(key)]
+        await _all(
+            self._guarded(record, claim, self._refuse(claim, EXHAUSTED)) for claim in waiting if claim is not None
+        )
 
     def _next_takes(self, view: PoolView, record: PoolRecord) -> list[tuple[Object, int]]:
         """Take claims out of the line, and pick an address for each; decide again, since they may have changed."""
         takes: list[tuple[Object, int]] = []
         while len(takes) < BATCH and record.book.free and (key := record.next_in_line()) is not None:
             claim = self.caches.claims.get(key)
-            reference = reference_of(claim) if claim is not None else None
-            if claim is None or reference is None:
+            if claim is None or reference_of(claim) is None:
                 continue
-            if not isinstance(decide(claim, reference, view), PickAny):
+            if not isinstance(self._decide(view, record, claim), PickAny):
                 record.dirty.add(key)
                 self.again(view.key, 0.0)
                 continue
@@ -217,35 +274,32 @@ class PoolPasses:
             name = address_name(record.book.spec.name_prefix, position)
             if self.caches.addresses.get((view.key[0], name)) is None:
                 return position
-            self._lost(view, position, name)
+            self.caches.block_name(view.key, position, name)
         return None
 
-    def _lost(self, view: PoolView, position: int, name: str) -> None:
-        self.meter.conflicts += 1
-        LOG.info("%s/%s: %s is not to be had: the name %s is taken", *view.key, format_address(position), name)
-        self.caches.block_name(view.key, position, name)
+    async def _take(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
+        """Give addresses to claims, so many at once that one write on the pool can reserve them."""
+        for start in range(0, len(takes), BATCH):
+            await self._take_batch(view, record, takes[start : start + BATCH])
 
-    async def _take(self, view: PoolView, record: PoolRecord, takes: list[tuple[Object, int]]) -> None:
+    async def _take_batch(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
         """Give addresses to claims: name, reserve, create, say."""
-        if not takes:
-            return
         named = await asyncio.gather(*(self._name(record, claim, position) for claim, position in takes))
-        chosen = [(claim, position) for claim, position in named if claim is not None]
-        chosen = [
-            (claim, position) for claim, position in chosen
-            if not record.book.others_at(position, uid_of(claim)) or self._retry(view, record, claim)
-        ]  # fmt: skip
-        if not chosen:
-            return
-        pool = await self._reserve(view, record, chosen)
-        if pool is None:
-            return
-        await asyncio.gather(
-            *(
-                self._guarded(record, claim, self._give(view, record, pool, claim, position, len(chosen) <= FEW))
+        chosen = []
+        for claim, position in named:
+            if claim is None:
+                continue
+            if record.book.others_at(position, uid_of(claim)):
+                self._look_again(view, record, claim)
+            else:
+                chosen.append((claim, position))
+        pool = await self._reserve(view, record, chosen) if chosen else None
+        if pool is not None:
+            says = len(chosen) <= FEW
+            await _all(
+                self._guarded(record, claim, self._give(view, record, pool, claim, position, says))
                 for claim, position in chosen
             )
-        )
 
     async def _name(self, record: PoolRecord, claim: Object, position: int) -> tuple[Object | None, int]:
         """Write the address on the claim; return the claim, or nothing if it changed meanwhile."""
@@ -255,12 +309,11 @@ class PoolPasses:
             self._failed(record, claim, error)
             return None, position
 
-    def _retry(self, view: PoolView, record: PoolRecord, claim: Object) -> bool:
-        """Look at a claim again whose address turned out to be somebody else's; always false."""
+    def _look_again(self, view: PoolView, record: PoolRecord, claim: Object) -> None:
+        """Look again at a claim whose address another one holds by now."""
         self.meter.conflicts += 1
         record.dirty.add(key_of(claim))
         self.again(view.key, 0.0)
-        return False
 
     async def _reserve(self, view: PoolView, record: PoolRecord, chosen: list[tuple[Object, int]]) -> Object | None:
         """Reserve addresses in the pool, in one write; return the pool, or nothing if it changed meanwhile."""
@@ -283,6 +336,9 @@ class PoolPasses:
         known = self.caches.claims.get(key)
         if known is None or uid_of(known) != uid_of(claim) or is_terminating(known):
             return  # it went meanwhile; what it leaves is released with it
+        if record.book.others_at(position, uid_of(claim)):
+            self._look_again(view, record, claim)  # an object was made by hand since the address was reserved
+            return
         name = address_name(record.book.spec.name_prefix, position)
         try:
             address = await self.claims.create_address(record.book.spec, pool, claim, position)
@@ -293,7 +349,14 @@ class PoolPasses:
             if error.status in (403, 422):
                 await self._refuse(claim, "Failed to create associated IPAddress object", str(error))
             raise
-        await self.claims.say_served(self.caches.claims.get(key) or claim, address)
+        if was_served(claim):
+            self.events.record(
+                IP_CLAIM, claim, "AddressMissing", f"IPAddress {name} was gone; it is made again", "Warning"
+            )
+        current = self.caches.claims.get(key)
+        if current is None or uid_of(current) != uid_of(claim):
+            return
+        await self.claims.say_served(current, address)
         record.unsettled.discard(key)
         record.succeeded(key)
         self.meter.served += 1
@@ -302,14 +365,19 @@ class PoolPasses:
 
     async def _exists(self, view: PoolView, record: PoolRecord, claim: Object, position: int, name: str) -> None:
         """Look at the object that has the name of an address: it may be this claim's own, from before a crash."""
-        found = await self.claims.read_address(view.key[0], name)
-        own = found is not None and (uid_of(claim) in owner_uids(found) or claim_name_of(found) == key_of(claim)[1])
-        if found is not None and not own:
-            self._lost(view, position, name)
-            note = f"{format_address(position)} was taken by IPAddress {name}; another one is picked"
+        await self.claims.read_address(view.key[0], name)
+        found = self.caches.addresses.get((view.key[0], name))  # nothing, if it has gone since it was read
+        if found is not None and not self._is_own(view, claim, found):
+            LOG.info("%s/%s: %s is not to be had: the name %s is taken", *view.key, format_address(position), name)
+            self.caches.block_name(view.key, position, name)
+            note = f"{format_address(position)} is not to be had: IPAddress {name} is there already"
             self.events.record(IP_CLAIM, claim, "Conflict", note, "Warning")
-        record.dirty.add(key_of(claim))
-        self.again(view.key, 0.0)
+        self._look_again(view, record, claim)
+
+    def _is_own(self, view: PoolView, claim: Object, address: Object) -> bool:
+        """Return whether an address object is a claim's own, so that the next pass adopts it."""
+        names_it = uid_of(claim) in owner_uids(address) or claim_name_of(address) == key_of(claim)[1]
+        return names_it and pool_of(address) == view.key
 
     async def _refuse(self, claim: Object, message: str, reason: str = "") -> None:
         if was_served(claim) and await self._is_served(claim):
@@ -347,8 +415,10 @@ class PoolPasses:
         key = key_of(claim)
         current = self.caches.claims.get(key)
         known = current is not None and uid_of(current) == uid_of(claim)
-        # What was picked and not written is free again; what was written is on the claim.
-        record.book.hold((CLAIM, uid_of(claim)), own_address(current) if known and current is not None else None)
+        # What was picked and not written is free again, for whatever waits for it; what was written is on the claim.
+        self.caches.free(record, claim)
+        if known and current is not None:
+            record.book.hold((CLAIM, uid_of(claim)), own_address(current))
         level = logging.DEBUG if isinstance(error, WriteConflict | ObjectMissing) else logging.WARNING
         LOG.log(level, "%s/%s: %s", *key, error)
         reference = reference_of(claim)
@@ -371,19 +441,25 @@ class PoolPasses:
             return
         await self.pools.write_status(key)
 
-    def _is_paused(self, key: Key) -> bool:
-        """Return whether the pool itself must not be written: it is paused, or being moved to another cluster."""
+    def _is_writable(self, key: Key) -> bool:
+        """Return whether the pool itself may be written: it is there and ours, not paused, and not being moved."""
         view = self._view(key)
-        if view.pool is not None and DELETE_FOR_MOVE in annotations_of(view.pool):
-            return True
+        if view.pool is None or not view.is_served or DELETE_FOR_MOVE in annotations_of(view.pool):
+            return False
+        return not self.is_paused(key)
+
+    def is_paused(self, key: Key) -> bool:
+        """Return whether a pool is paused, by itself or by its cluster."""
+        view = self._view(key)
         cluster = view.book.spec.cluster_name
         return view.is_paused or (bool(cluster) and self.caches.is_cluster_paused(key[0], cluster))
 
     def _view(self, key: Key) -> PoolView:
-        caches = self.caches
+        caches, pool = self.caches, self.caches.pools.get(key)
         return PoolView(
             key=key,
-            pool=caches.pools.get(key),
+            pool=pool,
+            is_served=pool is None or self.serves(pool),
             book=caches.record(key).book,
             addresses_for=caches.addresses_for,
             lives=caches.lives,
@@ -393,3 +469,10 @@ class PoolPasses:
             is_cluster_missing=caches.is_cluster_missing(key),
             allows_outside=self.allows_outside,
         )
+
+
+async def _all(work: Iterable[Awaitable[None]]) -> None:
+    """Do things at once, and wait for all of them also where one fails: a pass ends when all its writes have ended."""
+    for outcome in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome

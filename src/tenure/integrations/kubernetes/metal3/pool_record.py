@@ -2,7 +2,6 @@
 
 import heapq
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook
@@ -36,6 +35,8 @@ class PoolRecord:
 
     def __post_init__(self) -> None:
         self._line: list[tuple[Arrival, Key]] = []
+        self._listed: set[tuple[Arrival, Key]] = set()
+        """What is in the line, also of claims that left it: one that joins again is not listed twice."""
         self._arrivals: dict[Key, Arrival] = {}
         self._wanted: dict[int, set[Key]] = {}
         self._wants: dict[Key, int] = {}
@@ -43,11 +44,11 @@ class PoolRecord:
         self._retries: list[tuple[float, Key]] = []
 
     def take_dirty(self) -> list[Key]:
-        """Return the claims to look at, those whose retry is due included, and begin anew."""
+        """Return the claims to look at, those whose retry is due included; none of them is left."""
         now = time.monotonic()
         while self._retries and self._retries[0][0] <= now:
             self.dirty.add(heapq.heappop(self._retries)[1])
-        taken, self.dirty = sorted(self.dirty), set()
+        taken, self.dirty = list(self.dirty), set()
         return taken
 
     def look_again(self) -> None:
@@ -66,6 +67,12 @@ class PoolRecord:
         """Return after how long a failed claim is looked at again; nothing if there is none."""
         return max(self._retries[0][0] - time.monotonic(), 0.0) if self._retries else None
 
+    @property
+    def is_idle(self) -> bool:
+        """Return whether nothing is left of the pool: no claim, no address, nobody that holds one."""
+        left = self.dirty or self.unsettled or self.vanished or self.indexes or self._retries
+        return not (left or self.addresses or self.book.held)
+
     def succeeded(self, claim: Key) -> None:
         """Forget the failures of a claim."""
         self._failures.pop(claim, None)
@@ -73,6 +80,7 @@ class PoolRecord:
     def forget(self, claim: Key) -> None:
         """Forget everything of a claim that is gone."""
         self.unsettled.discard(claim)
+        self.dirty.discard(claim)
         self.leave_line(claim)
         self.stop_wanting(claim)
         self._failures.pop(claim, None)
@@ -82,7 +90,9 @@ class PoolRecord:
         if self._arrivals.get(claim) != arrival:
             self.is_status_due = True
             self._arrivals[claim] = arrival
-            heapq.heappush(self._line, (arrival, claim))
+            if (arrival, claim) not in self._listed:
+                self._listed.add((arrival, claim))
+                heapq.heappush(self._line, (arrival, claim))
 
     def leave_line(self, claim: Key) -> None:
         """Let a claim wait no longer for any address."""
@@ -91,12 +101,27 @@ class PoolRecord:
 
     def next_in_line(self) -> Key | None:
         """Take the claim that has waited longest out of the line."""
-        while self._line:
-            arrival, claim = heapq.heappop(self._line)
-            if self._arrivals.get(claim) == arrival:
-                del self._arrivals[claim]
-                return claim
-        return None
+        if self._first() is None:
+            return None
+        claim = self._pop()[1]
+        del self._arrivals[claim]
+        return claim
+
+    def _first(self) -> Arrival | None:
+        """Return when the first of the line arrived, without those that left it."""
+        while self._line and self._arrivals.get(self._line[0][1]) != self._line[0][0]:
+            self._pop()
+        return self._line[0][0] if self._line else None
+
+    def _pop(self) -> tuple[Arrival, Key]:
+        entry = heapq.heappop(self._line)
+        self._listed.discard(entry)
+        return entry
+
+    def has_earlier(self, arrival: Arrival) -> bool:
+        """Return whether a claim that arrived earlier waits for any address."""
+        first = self._first()
+        return first is not None and first < arrival
 
     @property
     def waiting(self) -> int:
@@ -106,13 +131,12 @@ class PoolRecord:
     @property
     def oldest_waiting(self) -> str:
         """Return when the claim that has waited longest was created; nothing if none waits."""
-        while self._line and self._arrivals.get(self._line[0][1]) != self._line[0][0]:
-            heapq.heappop(self._line)
-        return self._line[0][0][0] if self._line else ""
+        first = self._first()
+        return first[0] if first else ""
 
-    def in_line(self) -> Iterable[Key]:
-        """Return the claims that wait for any address, in no order."""
-        return list(self._arrivals)
+    def is_in_line(self, claim: Key) -> bool:
+        """Return whether a claim waits for any address."""
+        return claim in self._arrivals
 
     def want(self, claim: Key, position: int) -> None:
         """Let a claim wait for one address."""

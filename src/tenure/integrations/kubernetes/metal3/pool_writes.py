@@ -22,13 +22,18 @@ from tenure.integrations.kubernetes.metal3.pool_book import RESERVED
 from tenure.integrations.kubernetes.metal3.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.pool_status import own_status, problem_of, shown_indexes, status_changes
 from tenure.integrations.kubernetes.metal3.reservations import as_annotation, reserved_in, reserving
-from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing, WriteConflict
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
-from tenure.integrations.kubernetes.runtime.patches import Step, guarded, pointer, remove_finalizer, status_patch
+from tenure.integrations.kubernetes.runtime.patches import (
+    Step,
+    finalizer_steps,
+    guarded,
+    pointer,
+    remove_finalizer,
+    status_patch,
+)
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
-
-GONE: Object = {"kind": "Status", "metadata": {}}
 
 
 @dataclass
@@ -47,7 +52,7 @@ class PoolWrites:
 
     async def prepare(self, pool: Object, spec: PoolSpec) -> Object:
         """Give a pool its finalizer, and what binds it to its cluster (E1); return the pool."""
-        steps = [*_finalizer_steps(pool), *self._cluster_steps(pool, spec)]
+        steps = [*finalizer_steps(pool, POOL_FINALIZER), *self._cluster_steps(pool, spec)]
         if not steps or is_terminating(pool):
             return pool
         self.check()
@@ -63,7 +68,7 @@ class PoolWrites:
         entries = reserving({**self._still_reserved(key, pool), **chosen}.items())
         if not self._is_foreign_kind:
             pool = await self._patch_status(key, pool, entries)
-            if chosen.keys() <= reserved_in(pool).keys():
+            if chosen.items() <= reserved_in(pool).items():
                 return pool
             self._is_foreign_kind = True
         return await self._annotate(pool, entries)
@@ -172,10 +177,3 @@ class PoolWrites:
             }
             steps.append({"op": "add", "path": "/metadata/ownerReferences", "value": [*owners, reference]})
         return steps
-
-
-def _finalizer_steps(pool: Object) -> list[Step]:
-    present = finalizers_of(pool)
-    if POOL_FINALIZER in present:
-        return []
-    return [{"op": "add", "path": "/metadata/finalizers", "value": [*present, POOL_FINALIZER]}]

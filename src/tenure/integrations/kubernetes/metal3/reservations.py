@@ -38,10 +38,10 @@ def as_annotation(entries: list[Object]) -> str:
 
 
 def _entries(pool: Object) -> list[Any]:
+    """Return the entries of both places; what the status says comes last, since an annotation may be an old one."""
     in_status = field(pool, "status", "tenure", "reserving")
-    entries = list(in_status) if isinstance(in_status, list) else []
     try:
         in_annotation = orjson.loads(annotations_of(pool).get(RESERVING, "[]"))
     except orjson.JSONDecodeError:
-        return entries
-    return entries + (in_annotation if isinstance(in_annotation, list) else [])
+        in_annotation = []
+    return [each for entries in (in_annotation, in_status) if isinstance(entries, list) for each in entries]

@@ -31,6 +31,9 @@ LEAVES_OPEN = sys.version_info < (3, 12, 8)
 AGENT = "tenure-operator"
 """What requests call themselves by default; the server names the manager of written fields so (KP10)."""
 
+GONE: Object = {"kind": "Status", "metadata": {}}
+"""What a server answers to the deletion of an object that nothing keeps; also for one that was gone already."""
+
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 

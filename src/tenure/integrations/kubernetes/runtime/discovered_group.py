@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable, Iterator, Sequence
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.discovery import find_kind
 from tenure.integrations.kubernetes.runtime.informer import Handler
-from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
-from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.informer_group import COMPARED_EVERY_S, InformerGroup
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType
 
 LOG = logging.getLogger(__name__)
@@ -74,6 +74,15 @@ class DiscoveredGroup:
         """List everything and mend the caches where they differ."""
         return await self._informers.compare() if self._informers else 0
 
+    async def compare_regularly(self, every_s: float = COMPARED_EVERY_S) -> None:
+        """Compare until cancelled, beside ``run``; a server in trouble is asked again the next time."""
+        while True:
+            await asyncio.sleep(every_s * random.uniform(0.8, 1.2))
+            try:
+                await self.compare()
+            except (ApiError, ApiUnreachable, ValueError) as error:
+                LOG.warning("the caches cannot be compared with the server: %s", error)
+
     async def run(self) -> None:
         """Follow the server until cancelled."""
         while True:
@@ -96,16 +105,16 @@ class DiscoveredGroup:
             informers.on_change(handler)
         self._looked.set()
         running = asyncio.create_task(informers.run())
+        synced = asyncio.create_task(informers.wait_synced())
         try:
-            await informers.wait_synced()
+            await asyncio.wait({running, synced}, return_when=asyncio.FIRST_COMPLETED)
             while informers.is_there:
                 done, _ = await asyncio.wait({running}, timeout=self._looks_every_s)
                 if done:
                     running.result()
         finally:
+            synced.cancel()
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         self._informers = None
-        for object in informers:
-            for handler in self._handlers:
-                handler(Delta(object, None))
+        informers.report_gone()

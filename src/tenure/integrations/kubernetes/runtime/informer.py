@@ -259,11 +259,15 @@ class Informer:
             LOG.warning("%s: whether the kind is there cannot be found out: %s", self.kind.full_name, error)
             return False
 
-    def _vanish(self) -> None:
-        """Empty the cache, since the server does not have the kind (any more)."""
+    def empty(self) -> None:
+        """Empty the cache, and report everything in it as gone."""
         self.is_there = False
         self._suspects.clear()
         self._report(self.cache.clear())
+
+    def _vanish(self) -> None:
+        """Empty the cache, since the server does not have the kind (any more)."""
+        self.empty()
         self.synced.set()
 
     def _report(self, deltas: Iterable[Delta | None]) -> None:

@@ -85,6 +85,11 @@ class InformerGroup:
             except (ApiError, ApiUnreachable, ValueError) as error:
                 LOG.warning("the caches cannot be compared with the server: %s", error)
 
+    def report_gone(self) -> None:
+        """Report everything as gone, since the kind is not followed any more."""
+        for informer in self._informers.values():
+            informer.empty()
+
     async def run(self) -> None:
         """Follow the server until cancelled."""
         async with asyncio.TaskGroup() as group:

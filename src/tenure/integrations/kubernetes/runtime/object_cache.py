@@ -118,13 +118,18 @@ class ObjectCache:
         list that is older than the last one changes nothing. A list below ``least`` is from a server that was
         restored from a backup: then the list alone counts.
         """
-        deltas: list[Delta | None] = [*self.clear()] if version < least else []
+        restored = {delta.key: delta for delta in self.clear()} if version < least else {}
         if version < self.listed:
             return []
+        deltas: list[Delta | None] = []
         identities = set()
         for object in objects:
             identities.add(uid_of(object))
-            deltas.append(self._enter(object, as_of=version))
+            delta = self._enter(object, as_of=version)
+            # What a backup brings back has not gone in between: it has changed, or is as it was.
+            known = restored.pop(delta.key, None) if delta is not None else None
+            deltas.append(Delta(known.before, object) if known is not None else delta)
+        deltas = [*restored.values(), *deltas]
         for key, object in list(self._objects.items()):
             if uid_of(object) not in identities and version_of(object) <= version:
                 self._put(key, None)

@@ -1,6 +1,5 @@
 """Patches that name what was read: an object that has changed since, or is another one, refuses them (KP4)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
@@ -22,12 +21,12 @@ def guarded(object: Object, *steps: Step) -> list[Step]:
     ]
 
 
-def add_finalizer(object: Object, finalizer: str) -> list[Step]:
-    """Return a patch that adds a finalizer to those that were read."""
-    present: Sequence[str] = object["metadata"].get("finalizers") or ()
-    if not present:
-        return guarded(object, {"op": "add", "path": "/metadata/finalizers", "value": [finalizer]})
-    return guarded(object, {"op": "add", "path": "/metadata/finalizers/-", "value": finalizer})
+def finalizer_steps(object: Object, finalizer: str) -> list[Step]:
+    """Return what adds a finalizer to those that were read; nothing, if it is among them."""
+    present = list(object["metadata"].get("finalizers") or ())
+    if finalizer in present:
+        return []
+    return [{"op": "add", "path": "/metadata/finalizers", "value": [*present, finalizer]}]
 
 
 def remove_finalizer(object: Object, finalizer: str) -> list[Step]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenure.integrations.kubernetes.metal3.address_objects import pool_of
+from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_cluster_apis, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.ipam_kinds import CLUSTER_API_ADDRESS, GROUP, IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
@@ -23,12 +23,23 @@ class View:
     default_strategy: str = "sequential"
     allow_outside: bool = False
     served: bool = True
+    promised: dict[int, list[str]] = field(default_factory=dict)
+    """Claims by the address that they are about to get."""
 
     def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
         return self.served and labels.get("ignored") is None
 
     def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
         return [address for address in self.addresses if pool_of(address) == (namespace, pool)]
+
+    def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
+        return [each for each in self.addresses_of(namespace, pool) if position_of(each) == position]
+
+    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[str]:
+        return self.promised.get(position, [])
+
+    def addresses_for(self, namespace: str, claim: str) -> Iterable[Object]:
+        return [each for each in self.addresses if not is_cluster_apis(each) and claim_name_of(each) == claim]
 
 
 def an_object(kind: ResourceType, name: str, spec: Any, **metadata: Any) -> Object:

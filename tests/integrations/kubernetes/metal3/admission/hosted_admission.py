@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from tenure.integrations.kubernetes.metal3.address_objects import pool_of
+from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS
 from tenure.integrations.kubernetes.runtime.resource_types import Object
@@ -46,6 +46,16 @@ class LiveView:
         # Items of a list do not say of which kind they are.
         items = ({"apiVersion": IP_ADDRESS.api_version, **each} for each in found)
         return [each for each in items if pool_of(each) == (namespace, pool)]
+
+    def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
+        return [each for each in self.addresses_of(namespace, pool) if position_of(each) == position]
+
+    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[str]:
+        return []
+
+    def addresses_for(self, namespace: str, claim: str) -> Iterable[Object]:
+        found = self.server.ask("GET", IP_ADDRESS.path(namespace))["items"]
+        return [each for each in found if claim_name_of({"apiVersion": IP_ADDRESS.api_version, **each}) == claim]
 
 
 @dataclass

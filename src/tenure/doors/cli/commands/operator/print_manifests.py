@@ -4,8 +4,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import click
 
-from tenure.doors.cli.commands.operator.run_operator import PARTS as MODULES
-from tenure.doors.cli.commands.operator.run_operator import names_in, namespaces_in
+from tenure.doors.cli.commands.operator.run_operator import MODULES, names_in, namespaces_in
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session

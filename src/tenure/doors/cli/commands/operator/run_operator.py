@@ -32,7 +32,7 @@ COLLECTED_AFTER = (10_000, 50, 100)
 NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 # The extra `kubernetes` installs these; any other module that is not found is an error of ours.
-PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
+MODULES = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
 
 
 @command("operator")
@@ -122,7 +122,7 @@ def operator(
         from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, find_credentials
         from tenure.integrations.kubernetes.runtime.credentials import own_namespace as pods
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in PARTS:
+        if (error.name or "").partition(".")[0] not in MODULES:
             raise
         raise Invalid(f"operator: {error.name} is missing: {how_to_install('kubernetes')}") from None
     chosen = _known(names_in(controllers), shell.CONTROLLERS)
@@ -187,8 +187,8 @@ def _shown(value: object) -> str:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the names that an option lists, as in ``A,B``."""
-    return tuple(filter(None, (part.strip() for part in text.split(","))))
+    """Return the names that an option lists, as in ``A,B``, each once."""
+    return tuple(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
 
 
 def namespaces_in(option: str, names: tuple[str, ...]) -> tuple[str, ...]:

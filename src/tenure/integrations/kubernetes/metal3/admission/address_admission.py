@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_cluster_apis, position_of
-from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Judgement, holders_of
+from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Judgement
 from tenure.integrations.kubernetes.metal3.admission.claim_admission import is_other_reference
 from tenure.integrations.kubernetes.metal3.ipam_kinds import field, text
 from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault, read_address
@@ -28,8 +28,13 @@ def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     pool = text(address, "spec", "pool", "name")
     if position is None or not pool:
         return Judgement(faults, [])
-    others = list(view.addresses_of(request.namespace, pool))
-    return Judgement(faults + _doubles(address, position, others), _warnings(address, others))
+    holders = view.addresses_at(request.namespace, pool, position)
+    claims = view.claims_at(request.namespace, pool, position)
+    claim = text(address, "spec", "claim", "name")
+    return Judgement(
+        faults + (_doubles(address, holders) or _promised(address, claim, claims)),
+        _warnings(address, claim, view.addresses_for(request.namespace, claim)),
+    )
 
 
 def _changes(address: Object, before: Object) -> list[SpecFault]:
@@ -51,7 +56,7 @@ def _is_same(address: Object, before: Object) -> bool:
     return position is not None and position == position_of(before)
 
 
-def _doubles(address: Object, position: int, others: Iterable[Object]) -> list[SpecFault]:
+def _doubles(address: Object, holders: Iterable[Object]) -> list[SpecFault]:
     """Return an error for each object that holds the address already.
 
     Metal3 accepts a second object for an address and then lists one of the two claims: two machines would get one
@@ -63,16 +68,23 @@ def _doubles(address: Object, position: int, others: Iterable[Object]) -> list[S
             field(address, "spec", "address"),
             f"is held by IPAddress {text(other, 'metadata', 'name')} for claim {claim_name_of(other)}",
         )
-        for other in holders_of(position, others)
+        for other in holders
         if not _is_itself(other, address)
     ]
 
 
-def _warnings(address: Object, others: Iterable[Object]) -> list[str]:
+def _promised(address: Object, claim: str, claims: Iterable[str]) -> list[SpecFault]:
+    """Return an error for each other claim that is about to get the address: its object may be on its way."""
+    return [
+        SpecFault("spec.address", field(address, "spec", "address"), f"is the address of claim {other}")
+        for other in claims
+        if other != claim
+    ]
+
+
+def _warnings(address: Object, claim: str, others: Iterable[Object]) -> list[str]:
     """Return a warning if the claim, which is of Metal3's kind, has another address."""
-    claim = text(address, "spec", "claim", "name")
-    held = (other for other in others if field(other, "spec", "claim", "name") == claim)
-    names = (text(other, "metadata", "name") for other in held if not _is_itself(other, address))
+    names = (text(other, "metadata", "name") for other in others if not _is_itself(other, address))
     return [f"spec.claim.name: claim {claim} has IPAddress {name} already" for name in islice(names, 1)]
 
 

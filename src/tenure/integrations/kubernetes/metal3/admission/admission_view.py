@@ -1,15 +1,13 @@
 """What webhooks know of the cluster besides the object that they are asked about, and how they answer."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from tenure.integrations.kubernetes.metal3.address_objects import position_of
-from tenure.integrations.kubernetes.metal3.ipam_kinds import field, is_terminating, mapping, text
+from tenure.integrations.kubernetes.metal3.ipam_kinds import field, is_terminating, mapping
 from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault
-from tenure.integrations.kubernetes.runtime.patches import Step
+from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
-from tenure.kernel.addressing.addresses import format_address, is_v6
 
 
 class AdmissionView(Protocol):
@@ -31,7 +29,16 @@ class AdmissionView(Protocol):
         """Return whether the operator works in a namespace, on objects with such labels."""
 
     def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
-        """Return the IPAddress objects, of both groups, that name a pool."""
+        """Return the IPAddress objects, of both groups, that name a pool. O(n)."""
+
+    def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
+        """Return the IPAddress objects, of both groups, that hold an address of a pool."""
+
+    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[str]:
+        """Return the names of the claims that have an address of a pool, or are about to get it."""
+
+    def addresses_for(self, namespace: str, claim: str) -> Iterable[Object]:
+        """Return the IPAddress objects, of Metal3's group, that name a claim."""
 
 
 class Defaults(NamedTuple):
@@ -62,19 +69,9 @@ def is_judged(request: AdmissionRequest) -> bool:
     return bool(field(after, "spec") != field(request.before, "spec"))
 
 
-def holders_of(position: int, addresses: Iterable[Object]) -> Iterator[Object]:
-    """Yield the objects that hold an address. O(n), quick for IPv4 addresses, which have one spelling only."""
-    canonical, has_spellings = format_address(position), is_v6(position)
-    for address in addresses:
-        written = text(address, "spec", "address")
-        if written == canonical or (has_spellings and ":" in written and position_of(address) == position):
-            yield address
-
-
 def finalizer_step(object: Object, finalizer: str) -> list[Step]:
     """Return the step that gives a new object a finalizer; none, if the object has it."""
     metadata = mapping(object, "metadata")
-    present = metadata.get("finalizers") or []
-    if not metadata or not isinstance(present, list) or finalizer in present:
+    if not metadata or not isinstance(metadata.get("finalizers") or [], list):
         return []
-    return [{"op": "add", "path": "/metadata/finalizers", "value": [*present, finalizer]}]
+    return finalizer_steps(object, finalizer)

@@ -6,7 +6,6 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     Defaults,
     Judgement,
     finalizer_step,
-    holders_of,
     is_judged,
 )
 from tenure.integrations.kubernetes.metal3.admission.pool_admission import NOT_SERVED
@@ -59,9 +58,8 @@ def _holder_of_copy(request: AdmissionRequest, claim: Object, view: AdmissionVie
     if position is None:
         return None
     name = text(claim, "metadata", "name")
-    addresses = view.addresses_of(request.namespace, text(claim, "spec", "pool", "name"))
-    others = (holder for holder in holders_of(position, addresses) if claim_name_of(holder) != name)
-    return next(others, None)
+    holders = view.addresses_at(request.namespace, text(claim, "spec", "pool", "name"), position)
+    return next((holder for holder in holders if claim_name_of(holder) != name), None)
 
 
 def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
