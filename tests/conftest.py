@@ -63,10 +63,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling | None:
-    """Keep groups together, as ``--dist loadgroup`` says."""
-    return (
-        GroupScheduling(config, log, Path(os.environ[RUN_FOLDER])) if config.getvalue("dist") == "loadgroup" else None
-    )
+    """Keep groups together, also where ``-n`` is said without ``--dist loadgroup``."""
+    is_spread = config.getvalue("dist") in ("load", "loadgroup")
+    return GroupScheduling(config, log, Path(os.environ[RUN_FOLDER])) if is_spread else None
 
 
 def _shared_place(item: pytest.Item) -> str:
