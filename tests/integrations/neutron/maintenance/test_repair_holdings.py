@@ -154,7 +154,7 @@ def test_the_networks_of_others_are_left_alone(made: tuple[Site, str]) -> None:
                 ledger.remove_network(network.name)
 
 
-@pytest.mark.parametrize("wrote_the_row", [False, True])
+@pytest.mark.parametrize("wrote_the_row", [in_proof(False), True])
 def test_what_a_server_is_still_at_work_on_is_not_touched(made: tuple[Site, str], wrote_the_row: bool) -> None:
     site, subnet = made
     with ledger_of(site) as ledger, site.at_work(subnet) as (session, book):
