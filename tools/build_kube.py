@@ -158,9 +158,19 @@ def replacements(module: dict[str, Any], target: Target) -> list[str]:
     for each in module.get("Replace") or ():
         old, new = each["Old"]["Path"], each["New"]
         inside = new["Path"].startswith(("./", "../"))
+        if inside and not fits(old, published):
+            continue  # a module that nobody may require stands there, as etcd forbids its own former names
         place = f"{old} {published}" if inside else f"{new['Path']} {new['Version']}"
         lines.append(f"replace {old} => {place}")
     return sorted(lines)
+
+
+def fits(path: str, version: str) -> bool:
+    """Return whether a module's path may have a version: from v2 on, the path ends with it."""
+    major = version.split(".")[0]
+    last = path.rpartition("/")[2]
+    named = last if last.startswith("v") and last[1:].isdecimal() else ""
+    return named == major if named else major in ("v0", "v1")
 
 
 def compile_program(go: str, target: Target, work: Path, to: Path) -> None:

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from tools.build_kube import KUBERNETES, TARGETS, CannotBuild, find_program
+from tools.build_kube import ETCD, KUBERNETES, TARGETS, CannotBuild, find_program, replacements
 
 from tests.infrastructure.kube import left_out
 
@@ -37,3 +37,18 @@ def test_a_folder_of_ones_own_must_have_the_servers(monkeypatch: pytest.MonkeyPa
 
     with pytest.raises(CannotBuild, match="has no kube-apiserver"):
         find_program("kube-apiserver")
+
+
+def test_what_lies_in_a_modules_tree_is_replaced_by_what_was_published() -> None:
+    """A path that the version does not fit is one that the module forbids: no such version was ever published."""
+    parts = [("go.etcd.io/etcd/api/v3", "../api"), ("go.etcd.io/etcd", "./FORBIDDEN_DEPENDENCY")]
+    module = {"Replace": [{"Old": {"Path": old}, "New": {"Path": new}} for old, new in parts]}
+    module["Replace"].append({"Old": {"Path": "a.b/c"}, "New": {"Path": "d.e/f", "Version": "v1.2.3"}})
+    staging = {"Replace": [{"Old": {"Path": "k8s.io/api"}, "New": {"Path": "./staging/src/k8s.io/api"}}]}
+
+    assert replacements(module, TARGETS["etcd"]) == [
+        "replace a.b/c => d.e/f v1.2.3",
+        f"replace go.etcd.io/etcd/api/v3 => go.etcd.io/etcd/api/v3 {ETCD}",
+    ]
+    published = KUBERNETES.replace("v1.", "v0.")
+    assert replacements(staging, TARGETS["kubectl"]) == [f"replace k8s.io/api => k8s.io/api {published}"]

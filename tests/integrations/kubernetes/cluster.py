@@ -105,3 +105,16 @@ def create(server: KubeServer, document: dict[str, Any]) -> None:
     except urllib.error.HTTPError as error:
         if error.code != 409:
             raise AssertionError(error.read().decode()) from error
+
+
+def plain_definition(group: str, version: str, plural: str, kind: str) -> dict[str, Any]:
+    """Write the definition of a kind in namespaces that has any fields."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
+    versions = [{"name": version, "served": True, "storage": True, "schema": schema}]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": versions},
+    }

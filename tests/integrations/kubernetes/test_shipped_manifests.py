@@ -15,6 +15,7 @@ from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.cluster import create
 from tests.integrations.kubernetes.test_manifests import MANIFESTS, judged, may
 
+MADE_BY_OTHERS = "tenure-operator-cert-manager"
 NUMBERS = ("1e3", "0o17", "123", "0x1f", "on", "null")
 """Names of namespaces that readers of YAML take for something else when they stand without quotes."""
 
@@ -102,6 +103,25 @@ def test_names_that_a_user_gives_are_not_taken_for_the_operators_namespace() -> 
     assert pod["containers"][0]["args"][-2:] == ["--namespaces", "tenure-system"]
     assert webhook["clientConfig"]["url"] == "https://tenure-system.example.org/mutate"
     assert accounts(documents) == {"own"}
+
+
+def test_kp1_with_cert_manager_the_operator_shows_what_it_mounts() -> None:
+    """There is no cert-manager here: names are compared, and the operator's part is tried with files."""
+    documents = documents_of(own_namespace="own", cert_manager=True)
+    by_name = {(each["kind"], each["metadata"]["name"]): each for each in documents}
+    certificate = by_name["Certificate", "tenure-operator"]
+    pod = by_name["Deployment", "tenure-operator"]["spec"]["template"]["spec"]
+    mounts = {each["name"]: each["mountPath"] for each in pod["containers"][0]["volumeMounts"]}
+    [secret] = [each["name"] for each in pod["volumes"] if each.get("secret") == {"secretName": MADE_BY_OTHERS}]
+
+    assert certificate["spec"]["secretName"] == MADE_BY_OTHERS
+    assert certificate["spec"]["dnsNames"] == ["tenure-operator.own.svc", "tenure-operator.own.svc.cluster.local"]
+    assert by_name["Issuer", certificate["spec"]["issuerRef"]["name"]]["metadata"]["namespace"] == "own"
+    assert pod["containers"][0]["args"][-2:] == ["--webhook-certificates", mounts[secret]]
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        annotations = by_name[kind, "tenure-operator"]["metadata"]["annotations"]
+        assert annotations == {"cert-manager.io/inject-ca-from": "own/tenure-operator"}
+    assert "Certificate" not in {each["kind"] for each in documents_of()}
 
 
 @pytest.mark.proof

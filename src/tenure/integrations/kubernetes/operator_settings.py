@@ -33,6 +33,8 @@ class OperatorSettings:
     webhook_host: str = "127.0.0.1"
     webhook_port: int = 9443
     """0 takes a free one."""
+    webhook_certificates: str = ""
+    """A folder in which others keep the certificate of the webhooks; empty: the operator makes it (KP1)."""
     default_strategy: str = "sequential"
     """The strategy of pools that name none (KS6)."""
     allow_outside: bool = False

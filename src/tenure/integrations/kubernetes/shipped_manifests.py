@@ -13,6 +13,9 @@ OWN_NAMESPACE = "tenure-system"
 CLUSTER_WIDE = "tenure-operator"
 """The role and the binding that a role in each namespace takes the place of."""
 
+MOUNTED_AT = "/certificates"
+"""Where a container finds the certificate that cert-manager makes."""
+
 PARTS: dict[str, tuple[str, ...]] = {
     "namespace": ("namespace.yaml",),
     "crds": ("crds/ippools.yaml", "crds/ipclaims.yaml", "crds/ipaddresses.yaml"),
@@ -40,11 +43,12 @@ def documents_of(
     namespaces: Iterable[str] = (),
     webhook_url: str | None = None,
     image: str | None = None,
+    cert_manager: bool = False,
 ) -> list[Object]:
     """Return the documents of the parts, in the order in which a server must get them.
 
     ``namespaces``: the operator gets its rights in these namespaces only, and is asked only about objects there.
-    ``webhook_url``: webhooks are asked there and not by the Service.
+    ``webhook_url``: webhooks are asked there and not by the Service. ``cert_manager``: it makes their certificate.
     """
     chosen, served = set(parts), list(namespaces)
     files = (file for name, listed in PARTS.items() if name in chosen for file in listed)
@@ -54,6 +58,10 @@ def documents_of(
             _direct(webhook, served, webhook_url)
         if document["kind"] == "Deployment":
             _run(document["spec"]["template"]["spec"]["containers"][0], served, image)
+    if cert_manager:
+        found += read_manifest("cert_manager.yaml", own_namespace)
+        for document in found:
+            _leave_certificate(document, own_namespace)
     return found
 
 
@@ -109,6 +117,18 @@ def _run(container: Object, namespaces: list[str], image: str | None) -> None:
     if namespaces:
         container["args"] += ["--namespaces", ",".join(namespaces)]
     container["image"] = image or container["image"]
+
+
+def _leave_certificate(document: Object, own_namespace: str) -> None:
+    """Leave the certificate to cert-manager: its injector writes the CA, and the operator mounts what it makes."""
+    if document.get("webhooks"):
+        document["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from": f"{own_namespace}/tenure-operator"}
+    if document["kind"] == "Deployment":
+        pod = document["spec"]["template"]["spec"]
+        pod["volumes"].append({"name": "cert-manager", "secret": {"secretName": "tenure-operator-cert-manager"}})
+        container = pod["containers"][0]
+        container["volumeMounts"].append({"name": "cert-manager", "mountPath": MOUNTED_AT, "readOnly": True})
+        container["args"] += ["--webhook-certificates", MOUNTED_AT]
 
 
 def _renamed(value: Any, old: str, new: str) -> Any:

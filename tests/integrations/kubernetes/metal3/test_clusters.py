@@ -10,27 +10,10 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import CLUSTER, IP_ADDRESS
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of
 from tests.infrastructure.kube import KubeServer
 from tests.infrastructure.postgres import once_a_run
-from tests.integrations.kubernetes.cluster import await_kind, create
+from tests.integrations.kubernetes.cluster import await_kind, create, plain_definition
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
 
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "clusters.cluster.x-k8s.io"},
-    "spec": {
-        "group": "cluster.x-k8s.io",
-        "scope": "Namespaced",
-        "names": {"kind": "Cluster", "plural": "clusters", "singular": "cluster", "listKind": "ClusterList"},
-        "versions": [
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+DEFINITION = plain_definition("cluster.x-k8s.io", "v1beta1", "clusters", "Cluster")
 """Cluster API's kind as far as these cases need it; in an older version than the first that is looked for."""
 V1BETA1 = type(CLUSTER)(CLUSTER.group, "v1beta1", CLUSTER.plural, CLUSTER.kind)
 

@@ -10,22 +10,10 @@ from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION, ResourceType
 from tests.infrastructure.kube import KubeServer
-from tests.integrations.kubernetes.cluster import await_kind, create, role
+from tests.integrations.kubernetes.cluster import await_kind, create, plain_definition, role
 from tests.integrations.kubernetes.runtime.test_discovery import until
 
 GROUP = "spins.tenure.dev"
-
-
-def definition(version: str) -> dict[str, object]:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    names = {"plural": "spins", "singular": "spin", "kind": "Spin", "listKind": "SpinList"}
-    versions = [{"name": version, "served": True, "storage": True, "schema": schema}]
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"spins.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": versions},
-    }
 
 
 async def test_kp6_a_kind_is_followed_in_whatever_version_it_comes(
@@ -66,8 +54,9 @@ def _informer(client: ApiClient, kind: ResourceType, namespace: str) -> Informer
 
 
 def _install(kube: KubeServer, version: str) -> None:
-    create(kube, definition(version))
-    await_kind(kube, definition(version))
+    definition = plain_definition(GROUP, version, "spins", "Spin")
+    create(kube, definition)
+    await_kind(kube, definition)
 
 
 def _spin(version: str) -> dict[str, object]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tenure.integrations.kubernetes.metal3.address_objects import (
     claim_name_of,
     holder_of,
+    is_made_here,
     owner_uids,
     pool_of,
     position_of,
@@ -27,6 +28,7 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     annotations_of,
     is_terminating,
     labels_of,
+    text,
 )
 from tenure.integrations.kubernetes.metal3.pool_book import Holder, PoolBook
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
@@ -58,6 +60,8 @@ class Adopt:
     """The claim has this address object."""
 
     address: Object
+    surplus: Sequence[Object] = ()
+    """Others that were made for the claim and that it was never given: two leaders picked at once."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,8 @@ class PoolView:
     """Return whether the cluster of a namespace and a name is paused."""
     name_holder: Callable[[Key, Holder], str]
     """Name a holder of the pool for people."""
+    is_moved: Callable[[Key], bool] = lambda claim: False
+    """Return whether the address of a claim was deleted because it lives on in another cluster."""
     is_cluster_missing: bool = False
     """Whether the pool names a cluster that is not there (E2)."""
     allows_outside: bool = False
@@ -123,8 +129,11 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
     if reference.is_elsewhere:
         return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
     candidates = _candidates(claim, view)
+    # The address goes before its claim, and nobody has marked the claim yet.
+    if view.is_moved(key_of(claim)) or any(DELETE_FOR_MOVE in annotations_of(each) for each in candidates):
+        return Leave("its address is being moved")
     if (found := _best(claim, candidates)) is not None:
-        return Adopt(found)
+        return Adopt(found, _surplus(claim, found, candidates))
     if candidates:
         return Leave("the address of the former claim of this name is going")
     return _decide_new(claim, view)
@@ -230,3 +239,20 @@ def _best(claim: Object, candidates: Sequence[Object]) -> Object | None:
     # Several, which is somebody's mistake: the one that the claim was given stays.
     usable.sort(key=lambda each: (own is None or position_of(each) != own, is_terminating(each), holder_of(each)))
     return usable[0] if usable else None
+
+
+def _surplus(claim: Object, given: Object, candidates: Sequence[Object]) -> list[Object]:
+    """Return the addresses that this operator made for a claim besides the one that the claim says it was given.
+
+    A claim is never given another address, so what it says here holds even if this process is behind the server.
+    """
+    if text(claim, "status", "address", "name") != key_of(given)[1] or own_address(claim) != position_of(given):
+        return []
+    return [
+        each
+        for each in candidates
+        if each is not given
+        and is_made_here(each)
+        and uid_of(claim) in owner_uids(each)
+        and DELETE_FOR_MOVE not in annotations_of(each)
+    ]

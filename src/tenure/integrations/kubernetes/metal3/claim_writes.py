@@ -70,17 +70,20 @@ class ClaimWrites:
         return found
 
     async def adopt(self, claim: Object, pool: Object | None, address: Object) -> bool:
-        """Make claim and address say that they belong together; return whether anything was written."""
+        """Make claim and address say that they belong together; return whether anything was written.
+
+        The claim has its finalizer before the address has the claim's uid: a claim that goes leaves nothing.
+        """
         written = False
-        if patch := completing_patch(address, pool, claim):
-            self.check()
-            address = await self.client.patch(IP_ADDRESS, address, patch)
-            self.caches.addresses.wrote(address)
-            written = True
         position = position_of(address)
         assert position is not None, "only addresses that can be read are adopted"
         if steps := _metadata_steps(claim, position, is_picked=False):
             claim = await self._patch_claim(claim, steps)
+            written = True
+        if patch := completing_patch(address, pool, claim):
+            self.check()
+            address = await self.client.patch(IP_ADDRESS, address, patch)
+            self.caches.addresses.wrote(address)
             written = True
         return await self.say_served(claim, address) or written
 

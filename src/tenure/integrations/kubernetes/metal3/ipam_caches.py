@@ -60,6 +60,8 @@ class IpamCaches:
         self._records: dict[Key, PoolRecord] = {}
         self._blocked: dict[Key, set[Key]] = {}
         """Pools whose books have an address that cannot be given, by the object of another pool that has its name."""
+        self._moved: set[Key] = set()
+        """Claims whose address was deleted because it was moved to another cluster (KD6)."""
 
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> InformerGroup:
             trim = note_metal3s_write if kind.group == GROUP else drop_managed_fields
@@ -191,6 +193,10 @@ class IpamCaches:
         for pool in list(self._records):
             self._wake(pool)
 
+    def is_moved(self, claim: Key) -> bool:
+        """Return whether the address of a claim was deleted because it was moved to another cluster."""
+        return claim in self._moved
+
     def block_name(self, pool: Key, position: int, name: str) -> None:
         """Do not pick an address whose object name another pool's object has, for as long as that is there."""
         self.record(pool).book.hold((NAME, name), position)
@@ -230,6 +236,7 @@ class IpamCaches:
             for sort in (CLAIM, RESERVED):
                 self._drop(record, (sort, uid_of(before)))
             record.forget(delta.key)
+            self._moved.discard(delta.key)
             if _is_vanished(before, after):
                 record.vanished.add(uid_of(before))
             self._index(record, delta.key)
@@ -269,6 +276,11 @@ class IpamCaches:
             self._wake(pool)
         if after is None:
             self._unblock(delta.key)
+            assert before is not None
+            if DELETE_FOR_MOVE in annotations_of(before):
+                self._moved.add((delta.key[0], claim_name_of(before)))
+        else:
+            self._moved.discard((delta.key[0], claim_name_of(after)))
 
     def _cluster_changed(self, delta: Delta) -> None:
         name = "/".join(delta.key)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from aiohttp import web
 
@@ -22,6 +23,7 @@ from tenure.integrations.kubernetes.operator_samples import queue_samples, webho
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.leader_lease import NotLeading
+from tenure.integrations.kubernetes.runtime.mounted_certificate import show_mounted
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_certificates import WebhookCertificates
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
@@ -100,7 +102,9 @@ class IpamController:
         """Keep caches up to date and judge objects, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.caches.follow())
-            if self._settings.webhooks:
+            if self._settings.webhooks and (folder := self._settings.webhook_certificates):
+                tasks.create_task(show_mounted(self.host, Path(folder)))
+            elif self._settings.webhooks:
                 tasks.create_task(self._certificates.show(self.host))
 
     async def lead(self) -> None:
@@ -109,7 +113,7 @@ class IpamController:
         self.caches.begin()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.others.unless_found(self._serve))
-            if self._settings.webhooks:
+            if self._settings.webhooks and not self._settings.webhook_certificates:
                 tasks.create_task(self._certificates.keep())
 
     async def _serve(self) -> None:

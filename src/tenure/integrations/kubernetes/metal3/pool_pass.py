@@ -33,12 +33,24 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
 from tenure.integrations.kubernetes.metal3.claim_reading import arrival_of, own_address, reference_of, was_served
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, is_terminating, text
+from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+    DELETE_FOR_MOVE,
+    IP_CLAIM,
+    annotations_of,
+    is_terminating,
+    text,
+)
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
-from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectExists, WriteConflict
+from tenure.integrations.kubernetes.runtime.api_errors import (
+    ApiError,
+    ApiUnreachable,
+    ObjectExists,
+    ObjectMissing,
+    WriteConflict,
+)
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
@@ -91,12 +103,17 @@ class PoolPasses:
             await self._finish(key, record)
 
     async def _release_vanished(self, record: PoolRecord) -> None:
-        """Release the addresses of claims that went although they had their finalizer; what fails is tried again."""
+        """Release the addresses of claims that went although they had their finalizer.
+
+        Where a claim of the same name is there, it adopts the address, or goes as well: that is another pass.
+        """
         for uid in list(record.vanished):
-            for address in self.caches.addresses.by_index("owner", uid):
-                if is_made_here(address) and await self.claims.release_orphan(address):
+            left = [each for each in self.caches.addresses.by_index("owner", uid) if is_made_here(each)]
+            if not left:
+                record.vanished.discard(uid)
+            for address in left:
+                if await self.claims.release_orphan(address):
                     self.meter.released += 1
-            record.vanished.discard(uid)
 
     async def _settle_claims(self, view: PoolView, record: PoolRecord, keys: Iterable[Key]) -> list[Key]:
         """Do what is decided about each claim; return those that joined the line for any address."""
@@ -132,9 +149,13 @@ class PoolPasses:
         """Write what is decided about one claim."""
         key = key_of(claim)
         match action:
-            case Adopt(address):
+            case Adopt(address, surplus):
                 if await self.claims.adopt(claim, view.pool, address):
                     self.meter.adopted += 1
+                for each in surplus:
+                    self.meter.conflicts += 1
+                    LOG.warning("%s/%s has %s, and %s as well, which goes", *key, key_of(address)[1], key_of(each)[1])
+                    await self.claims.delete_address(each)
                 record.unsettled.discard(key)
             case Refuse(message, position):
                 if position is not None:
@@ -328,7 +349,7 @@ class PoolPasses:
         known = current is not None and uid_of(current) == uid_of(claim)
         # What was picked and not written is free again; what was written is on the claim.
         record.book.hold((CLAIM, uid_of(claim)), own_address(current) if known and current is not None else None)
-        level = logging.DEBUG if isinstance(error, WriteConflict) else logging.WARNING
+        level = logging.DEBUG if isinstance(error, WriteConflict | ObjectMissing) else logging.WARNING
         LOG.log(level, "%s/%s: %s", *key, error)
         reference = reference_of(claim)
         assert reference is not None
@@ -351,7 +372,10 @@ class PoolPasses:
         await self.pools.write_status(key)
 
     def _is_paused(self, key: Key) -> bool:
+        """Return whether the pool itself must not be written: it is paused, or being moved to another cluster."""
         view = self._view(key)
+        if view.pool is not None and DELETE_FOR_MOVE in annotations_of(view.pool):
+            return True
         cluster = view.book.spec.cluster_name
         return view.is_paused or (bool(cluster) and self.caches.is_cluster_paused(key[0], cluster))
 
@@ -365,6 +389,7 @@ class PoolPasses:
             lives=caches.lives,
             is_cluster_paused=caches.is_cluster_paused,
             name_holder=caches.name_holder,
+            is_moved=caches.is_moved,
             is_cluster_missing=caches.is_cluster_missing(key),
             allows_outside=self.allows_outside,
         )

@@ -37,9 +37,18 @@ from tenure.kernel.extras import how_to_install
     "https://127.0.0.1:9443. No Deployment is printed then: it would start a second operator inside.",
 )
 @click.option("--image", metavar="NAME", help="The image that the Deployment runs.")
+@click.option(
+    "--cert-manager", is_flag=True, help="Let cert-manager make the certificate of the webhooks, and not the operator."
+)
 @pass_session
 def manifests(
-    session: Session, only: str, own_namespace: str, namespaces: str, webhook_url: str | None, image: str | None
+    session: Session,
+    only: str,
+    own_namespace: str,
+    namespaces: str,
+    webhook_url: str | None,
+    image: str | None,
+    cert_manager: bool,
 ) -> None:
     """Print the Kubernetes manifests of the operator, ready for `kubectl apply -f -`.
 
@@ -65,6 +74,8 @@ def manifests(
         _check_url(webhook_url)
         if "deployment" in parts:
             raise Invalid("--only: a Deployment has no use with --webhook-url: the operator runs outside the cluster")
+        if cert_manager:
+            raise Invalid("--cert-manager: it makes certificates for the Service, which --webhook-url does without")
     (own,) = namespaces_in("--own-namespace", (own_namespace,))
     documents = shipped.documents_of(
         parts or [name for name in shipped.USUAL if webhook_url is None or name != "deployment"],
@@ -72,6 +83,7 @@ def manifests(
         namespaces=namespaces_in("--namespaces", names_in(namespaces)),
         webhook_url=webhook_url,
         image=image,
+        cert_manager=cert_manager,
     )
     answer(session, {"apiVersion": "v1", "kind": "List", "items": documents}, shipped.written(documents).rstrip("\n"))
 

@@ -51,6 +51,12 @@ PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
 @click.option("--webhook-host", metavar="HOST", help="Where the API server asks the webhooks [default: --host].")
 @click.option("--webhook-port", type=click.IntRange(0, 65535), default=9443, show_default=True, help="0: a free one.")
 @click.option(
+    "--webhook-certificates",
+    metavar="FOLDER",
+    default="",
+    help="Show the certificate that others keep in this folder (tls.crt, tls.key) [default: the operator makes one].",
+)
+@click.option(
     "--default-strategy",
     type=click.Choice(["sequential", "random"]),
     default="sequential",
@@ -93,6 +99,7 @@ def operator(
     webhooks: bool,
     webhook_host: str | None,
     webhook_port: int,
+    webhook_certificates: str,
     default_strategy: str,
     allow_outside_preallocations: bool,
     watch_filter: str,
@@ -124,6 +131,7 @@ def operator(
     settings = OperatorSettings(
         kubeconfig, context, wanted, chosen, own, host=host, port=port,
         webhooks=webhooks, webhook_host=webhook_host or host, webhook_port=webhook_port,
+        webhook_certificates=webhook_certificates,
         default_strategy=default_strategy, allow_outside=allow_outside_preallocations, watch_filter=watch_filter,
         orphan_grace_s=orphan_grace,
     )  # fmt: skip
