@@ -4,15 +4,18 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
 
 import tenure
 from tenure.ports import LedgerStore
 from tenure.service.read.verify import MACHINES
 from tests.contract.providers import Provider, book_providers, ledger_providers
 from tests.infrastructure import chromium, kube, mariadb
-from tests.infrastructure.postgres import PostgresServer, private_postgres, run_folder
+from tests.infrastructure.group_scheduling import GroupScheduling, write_groups
+from tests.infrastructure.postgres import RUN_FOLDER, PostgresServer, private_postgres, run_folder
 from tests.profiles import load_profile
 from tests.scale import PROOF, by_store, is_for_proof
 
@@ -54,6 +57,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (place := _shared_place(item)):
             item.add_marker(pytest.mark.xdist_group(place))
+    if hasattr(config, "workerinput"):
+        write_groups(items, Path(os.environ[RUN_FOLDER]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling | None:
+    """Keep groups together, also where ``-n`` is said without ``--dist loadgroup``."""
+    is_spread = config.getvalue("dist") in ("load", "loadgroup")
+    return GroupScheduling(config, log, Path(os.environ[RUN_FOLDER])) if is_spread else None
 
 
 def _shared_place(item: pytest.Item) -> str:

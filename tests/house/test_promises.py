@@ -24,7 +24,8 @@ def modules(place: Path) -> list[Path]:
 def is_run_by_make_test(module: Path) -> bool:
     """Return whether a module has tests that are not all left for ``make proof``."""
     tree = ast.parse(module.read_text("utf-8"))
-    marks = [ast.unparse(node.value) for node in tree.body if isinstance(node, ast.Assign)]
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    marks = [ast.unparse(node.value) for node in assigned if ast.unparse(node.targets[0]) == "pytestmark"]
     tests = [node for node in ast.walk(tree) if getattr(node, "name", "").startswith("test_")]
     return bool(tests) and not any("pytest.mark.proof" in mark for mark in marks)
 

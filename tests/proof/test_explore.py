@@ -29,5 +29,5 @@ def test_every_interleaving_of_two_servers_with_a_fault_is_explained(name: str, 
 @pytest.mark.parametrize("name", CASTS)
 def test_three_servers_with_faults_and_cold_starts_are_explained(name: str, mode: str) -> None:
     crashes, faults = MODES[mode]
-    explore(CASTS[name], runs(60, 60_000), crashes=crashes, faults=faults, warm=False)
-    explore(CASTS[name], runs(60, 60_000), crashes=crashes, faults=faults)
+    explore(CASTS[name], runs(30, 60_000, proof=60), crashes=crashes, faults=faults, warm=False)
+    explore(CASTS[name], runs(30, 60_000, proof=60), crashes=crashes, faults=faults)

@@ -18,6 +18,7 @@ from tests.contract.ledger.timing import (
     until_waiting,
     verbs,
 )
+from tests.scale import in_proof
 
 pytestmark = pytest.mark.every_store
 
@@ -121,7 +122,7 @@ async def ended(*tasks: Waiting) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-@pytest.mark.parametrize(("wait_s", "told"), [(300.0, 300), (25.0, 25), (math.inf, None)])
+@pytest.mark.parametrize(("wait_s", "told"), [(300.0, 300), in_proof(25.0, 25), (math.inf, None)])
 async def test_the_line_tells_until_when_a_caller_waits_and_not_until_when_its_claim_is_renewed(
     embedded: None, ledger: tenure.AsyncLedger, wait_s: float, told: float | None
 ) -> None:

@@ -151,7 +151,7 @@ def test_a_server_whose_ledger_knows_another_number_than_the_database_refuses(da
         assert deployment.held(subnet) == {}
 
 
-@pytest.mark.parametrize("plugins", ["router", "router,tenure"])
+@pytest.mark.parametrize("plugins", ["router", in_proof("router,tenure")])
 def test_a_server_whose_deployment_was_taken_over_in_the_ledger_says_so(plugins: str) -> None:
     with deployed("ledger", "mariadb") as deployment, built("postgresql", "database") as wrong:
         network, _ = deployment.subnet(SMALL)

@@ -12,6 +12,7 @@ from tests.integrations.neutron.stage.kinds import each_once, with_one_ledger
 from tests.integrations.neutron.stage.ports import SMALL, book_of, number_of
 from tests.integrations.neutron.stage.server import Refused
 from tests.integrations.neutron.stage.settings import port_of
+from tests.scale import in_proof
 
 CHECKED = "router,tenure"
 """The service plugins of a server that looks whether it agrees before it starts."""
@@ -19,6 +20,9 @@ CHECKED = "router,tenure"
 Leave = Callable[[PostgresServer], None]
 
 TIMEOUT_S = 1.0
+AT_THE_FIRST_PORT = pytest.mark.parametrize("plugins", ["router", in_proof(CHECKED)])
+"""One look serves all refusals: that it comes at the start, too, is tried with the mode."""
+
 LOW, HIGH = ([{"start": f"10.0.0.{first}", "end": f"10.0.0.{first + 2}"}] for first in (10, 100))
 
 
@@ -53,7 +57,7 @@ def test_a_server_in_another_mode_refuses(deployment: Deployment, plugins: str) 
 
 
 @with_one_ledger
-@pytest.mark.parametrize("plugins", ["router", CHECKED])
+@AT_THE_FIRST_PORT
 def test_a_server_in_another_realm_refuses(deployment: Deployment, plugins: str) -> None:
     network, subnet = deployment.subnet(SMALL)
 
@@ -64,7 +68,7 @@ def test_a_server_in_another_realm_refuses(deployment: Deployment, plugins: str)
 
 
 @with_one_ledger
-@pytest.mark.parametrize("plugins", ["router", CHECKED])
+@AT_THE_FIRST_PORT
 def test_a_server_with_another_ledger_refuses(deployment: Deployment, plugins: str) -> None:
     network, subnet = deployment.subnet(SMALL)
     with schema_in_thread() as ledger:
@@ -75,7 +79,7 @@ def test_a_server_with_another_ledger_refuses(deployment: Deployment, plugins: s
 
 
 @with_one_ledger
-@pytest.mark.parametrize("plugins", ["router", CHECKED])
+@AT_THE_FIRST_PORT
 @pytest.mark.parametrize("ledger", ["memory:", "sqlite:////nowhere/ledger.db"])
 def test_a_server_with_a_ledger_that_others_cannot_reach_refuses(
     deployment: Deployment, plugins: str, ledger: str
@@ -149,7 +153,10 @@ def wake(postgres: PostgresServer) -> None:
         process.resume()
 
 
-AWAY = pytest.mark.parametrize("leave", [PostgresServer.stop, freeze], ids=["down", "slow"])
+DOWN, SLOW = pytest.param(PostgresServer.stop, id="down"), pytest.param(freeze, id="slow")
+AWAY = pytest.mark.parametrize("leave", [DOWN, SLOW])
+DOWN_FIRST = pytest.mark.parametrize("leave", [DOWN, pytest.param(freeze, id="slow", marks=pytest.mark.proof)])
+"""For what comes after the refusal: that a server which hangs is refused in time, and settled later, is tried above."""
 LEDGER = pytest.mark.xdist_group("neutron-life")
 
 
@@ -174,7 +181,7 @@ def test_a_port_is_refused_in_time_while_the_ledger_is_away(
 
 
 @LEDGER
-@AWAY
+@DOWN_FIRST
 def test_a_port_is_deleted_also_while_the_ledger_is_away(site: Deployment, away: PostgresServer, leave: Leave) -> None:
     network, subnet = site.subnet(SMALL)
     made = site.server.port(network)
@@ -209,7 +216,7 @@ def test_a_port_is_confirmed_when_the_ledger_is_back_that_left_at_the_commit(
 
 
 @LEDGER
-@AWAY
+@DOWN_FIRST
 def test_a_port_is_taken_back_when_the_ledger_is_back_that_left_at_the_rollback(
     site: Deployment, away: PostgresServer, leave: Leave
 ) -> None:
@@ -230,7 +237,7 @@ def test_a_port_is_taken_back_when_the_ledger_is_back_that_left_at_the_rollback(
 
 
 @LEDGER
-@AWAY
+@DOWN_FIRST
 def test_a_subnet_that_could_not_be_made_while_the_ledger_is_away_is_nowhere(
     site: Deployment, away: PostgresServer, leave: Leave
 ) -> None:
@@ -247,7 +254,7 @@ def test_a_subnet_that_could_not_be_made_while_the_ledger_is_away_is_nowhere(
 
 
 @LEDGER
-@AWAY
+@DOWN_FIRST
 def test_pools_that_could_not_be_changed_while_the_ledger_is_away_are_the_old_ones(
     site: Deployment, away: PostgresServer, leave: Leave
 ) -> None:
@@ -263,7 +270,7 @@ def test_pools_that_could_not_be_changed_while_the_ledger_is_away_are_the_old_on
 
 
 @LEDGER
-@AWAY
+@DOWN_FIRST
 def test_pools_that_are_changed_once_the_ledger_is_back_are_the_new_ones(
     site: Deployment, away: PostgresServer, leave: Leave
 ) -> None:
@@ -281,7 +288,7 @@ def test_pools_that_are_changed_once_the_ledger_is_back_are_the_new_ones(
 
 
 @LEDGER
-@AWAY
+@DOWN_FIRST
 def test_a_subnet_is_deleted_also_while_the_ledger_is_away(
     site: Deployment, away: PostgresServer, leave: Leave
 ) -> None:
@@ -310,7 +317,7 @@ def test_a_server_does_not_start_to_use_a_ledger_that_is_away(site: Deployment, 
 
 
 @LEDGER
-@AWAY
+@DOWN_FIRST
 def test_a_deployment_whose_ledger_was_away_at_first_works_when_it_is_back(leave: Leave) -> None:
     with private_postgres() as postgres, deployed("ledger", "mariadb", postgres.url, timeout_s=str(TIMEOUT_S)) as first:
         network = first.server.network()

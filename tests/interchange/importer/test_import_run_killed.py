@@ -14,6 +14,7 @@ from tenure.interchange.importer.import_run import plan_import
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, ledger_providers
 from tests.interchange.importer.planted import planted_table, prepare
+from tests.scale import by_store
 
 ROWS, BATCH = 6000, 200
 ROOT = Path(__file__).parents[3]
@@ -48,7 +49,7 @@ async def import_to_the_end(url: str) -> list[str]:
     return told.decode().splitlines()
 
 
-@pytest.mark.parametrize("provider", LASTING, ids=lambda provider: provider.name)
+@pytest.mark.parametrize("provider", by_store(LASTING))
 async def test_an_import_killed_twice_ends_as_if_it_had_run_once(provider: Provider[LedgerStore]) -> None:
     source, _ = planted_table(ROWS, faults=False)
     async with provider.place() as url:

@@ -16,6 +16,7 @@ import tenure
 from tenure.service.ledger.engine_ledger import server_of
 from tenure.stores.memory.store import MemoryStore
 from tests.profiles import EXAMPLES
+from tests.scale import PROOF
 
 Arguments = dict[str, Any]
 
@@ -158,7 +159,8 @@ def choice(turn: int, url: str) -> list[object]:
     """Choose the short junk and a share of the rest, of a dearer store a share of the short; a soak takes all."""
     if EXAMPLES:
         return [*BRIEF, *JUNK]
-    return [*BRIEF, *JUNK[turn % 10 :: 10]] if url == "memory:" else BRIEF[turn % 3 :: 3]
+    every = 10 if PROOF else 20
+    return [*BRIEF, *JUNK[turn % every :: every]] if url == "memory:" else BRIEF[turn % 3 :: 3]
 
 
 def verbs() -> list[str]:

@@ -112,15 +112,22 @@ def session(server: Server) -> Iterator[requests.Session]:
         yield session
 
 
+async def lay_out(server: Server) -> None:
+    async with server.client() as client:
+        await lay(client, deployed=True)
+
+
 @pytest.fixture
 def plan(server: Server) -> Server:
     """Lay the plan of the examples afresh."""
+    asyncio.run(lay_out(server))
+    return server
 
-    async def laying() -> None:
-        async with server.client() as client:
-            await lay(client, deployed=True)
 
-    asyncio.run(laying())
+@pytest.fixture(scope="module")
+def lasting_plan(server: Server) -> Server:
+    """Lay the plan of the examples once, for requests that change nothing."""
+    asyncio.run(lay_out(server))
     return server
 
 
@@ -135,8 +142,10 @@ def test_what_the_document_allows_is_understood(case: "Case[Any]", plan: Server,
 
 @bad.parametrize()
 @few
-def test_what_the_document_forbids_is_refused(case: "Case[Any]", plan: Server, session: requests.Session) -> None:
-    answer = case.call(base_url=plan.url, session=session, timeout=WITHIN_S)
+def test_what_the_document_forbids_is_refused(
+    case: "Case[Any]", lasting_plan: Server, session: requests.Session
+) -> None:
+    answer = case.call(base_url=lasting_plan.url, session=session, timeout=WITHIN_S)
     # Wishes that stand each on its own are refused each on its own.
     told = answer.status_code == 200 and b'"problem":' in answer.content
     case.validate_response(answer, excluded_checks=[negative_data_rejection] if told else [])

@@ -14,10 +14,15 @@ import tenure.doors.cli.commands.instance.instance_change
 import tenure.stores.postgres.store
 import tenure.stores.sqlite.store  # noqa: F401  # these are what a call would import
 from tenure.doors.cli.main import main
+from tenure.integrations.ganeti import instances
+
+GRACE_S = 5.0
+"""How long addresses stay pending beyond the time of hooks; the usual time would be waited for after every kill."""
 
 
 def serve() -> None:
     """Run what comes in, until nothing comes."""
+    instances.GRACE_S = GRACE_S
     with redirect_stdout(StringIO()):
         _called(["group", "list", "--store", "memory:"])  # reads what each call would read again
     for line in sys.stdin:

@@ -23,6 +23,7 @@ from tests.integrations.kubernetes.runtime.crooked_server import (
     watches,
 )
 from tests.integrations.kubernetes.runtime.test_object_cache import made
+from tests.scale import PROOF
 
 THING = ResourceType("example.org", "v1", "things", "Thing")
 SILENT = watches(then="silent")
@@ -187,11 +188,15 @@ async def test_an_event_that_cannot_be_read_is_followed_by_a_list(server: Crooke
         await followed.until(lambda: followed.names == {"a": 8})
 
 
+TIMES = 2 if PROOF else 1
+"""How often a server fails; after each failure an informer waits longer."""
+
+
 @pytest.mark.parametrize(
     "failure", [refuses(500, "InternalError"), refuses(403, "Forbidden"), breaks_off(), *map(says, NONSENSE)]
 )
 async def test_a_list_that_fails_is_tried_again(server: CrookedServer, failure: object) -> None:
-    server.answers = [failure, failure, page(3, made("a", 2))]  # type: ignore[list-item]
+    server.answers = [*[failure] * TIMES, page(3, made("a", 2))]  # type: ignore[list-item]
     async with following(server) as followed:
         await followed.until(lambda: followed.names == {"a": 2})
     assert followed.informer.is_there

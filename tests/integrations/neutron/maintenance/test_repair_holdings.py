@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 import tenure
+from tenure.integrations.neutron.maintenance import neutron_database
 from tenure.integrations.neutron.space_mapping import NOTHING_SHARED, Spaces
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import Conflict
@@ -154,7 +155,14 @@ def test_the_networks_of_others_are_left_alone(made: tuple[Site, str]) -> None:
                 ledger.remove_network(network.name)
 
 
-@pytest.mark.parametrize("wrote_the_row", [False, True])
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait only a second for open transactions of others: a test that has one waits for it several times."""
+    monkeypatch.setattr(neutron_database, "PATIENCE_S", 1)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("wrote_the_row", [in_proof(False), True])
 def test_what_a_server_is_still_at_work_on_is_not_touched(made: tuple[Site, str], wrote_the_row: bool) -> None:
     site, subnet = made
     with ledger_of(site) as ledger, site.at_work(subnet) as (session, book):
@@ -191,6 +199,7 @@ def test_what_a_server_committed_and_did_not_come_to_confirm_is_confirmed(made: 
     assert kinds(site.reconcile(), "repaired") == ["row-extra", "holding-extra"]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_subnet_that_is_being_made_is_not_taken_for_one_that_is_gone(made: tuple[Site, str]) -> None:
     site, _ = made
     coming = str(uuid4())

@@ -55,8 +55,8 @@ def _scope(kind: tuple[str, str], once: Sequence[tuple[str, str]] = EACH_ONCE) -
 def is_left_to_another(item: pytest.Item) -> bool:
     """Say whether ``make test`` leaves a test of this pair to the other pair."""
     pair = getattr(item, "callspec", None) and item.callspec.params.get("deployment")  # type: ignore[attr-defined]
-    marks = [mark.args[0] for mark in item.iter_markers("parametrize")]
-    if pair not in EACH_ONCE or "deployment" in marks or item.get_closest_marker("each_kind"):
+    chosen = [mark.args[1] for mark in item.iter_markers("parametrize") if mark.args[0] == "deployment"]
+    if pair not in EACH_ONCE or chosen not in ([], [EACH_ONCE_KINDS]) or item.get_closest_marker("each_kind"):
         return False
     # Not hash(): it is another number in each process.
     number = zlib.crc32(item.nodeid.partition("[")[0].encode())
@@ -68,8 +68,9 @@ def some(*chosen: tuple[str, str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("deployment", kinds(*chosen), indirect=True)
 
 
-each_once = some(*EACH_ONCE)
-"""For what does not depend on how a mode and a database go together: each mode, and each database, once."""
+EACH_ONCE_KINDS = kinds(*EACH_ONCE)
+each_once = pytest.mark.parametrize("deployment", EACH_ONCE_KINDS, indirect=True)
+"""For what does not depend on how a mode and a database go together: each mode, and each database, once in a proof."""
 
 ledger_first = pytest.mark.parametrize("deployment", kinds(once=LEDGER_ONCE), indirect=True)
 """For what is taken back: in mode ``database`` Neutron's own transaction does it; ``make test`` has mode ``ledger``."""

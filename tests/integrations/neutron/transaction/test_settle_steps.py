@@ -105,7 +105,8 @@ def test_who_only_reads_is_not_told_to_learn_an_outcome(reading: bool, outcome: 
         await asyncio.sleep(PATIENCE_S)
 
     with schema_in_thread() as url:
-        reach = Reach(url, 3.0, reading=reading)
+        tenure.open(url).close()  # makes the tables, which may take longer than an answer
+        reach = Reach(url, 1.5, reading=reading)
         reach.ask(lambda ledger: ledger.last_change())
 
         with pytest.raises(StoreUnavailable) as error:

@@ -16,6 +16,9 @@ from tests.doors.http.stage import LOOSE, Server, running
 
 API = "/api/v1"
 WAIT_MS = 15_000
+ASKS_EVERY_MS = 3500
+"""Longer than a page without a stream lets pass between two questions."""
+
 NASTY = "<img src=x onerror=document.title='owned'>"
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.doors.http.web.browser.scene import NASTY, Scene, cell
+from tests.doors.http.web.browser.scene import ASKS_EVERY_MS, NASTY, Scene, cell
 
 pytestmark = pytest.mark.xdist_group("web")
 
@@ -341,11 +341,13 @@ def test_where_events_do_not_come_through_the_page_asks_again_and_again(scene: S
     scene.plan("deaf", "10.17.0.0/28", pool="10.17.0.2-10.17.0.9")
 
     with scene.visit() as page:
+        page.clock.install()
         page.route("**/api/v1/events*", lambda route: route.fulfill(status=502))
         page.goto(f"{scene.url}/#/networks/deaf")
         page.reload()
         expect(page.locator("#live")).to_have_text("polling")
         scene.allocate("deaf", "instance/quiet")
+        page.clock.run_for(ASKS_EVERY_MS)
 
         expect(cell(page, "10.17.0.2")).to_have_class(re.compile("is-held"), timeout=10_000)
 
@@ -354,10 +356,12 @@ def test_a_page_whose_login_is_over_says_so_and_asks_no_more(scene: Scene) -> No
     token, asked = scene.token("brief", "read"), list[str]()
 
     with scene.visit(token=token) as page:
+        page.clock.install()
         scene.ask("POST", "/tokens/brief:revoke", {})
         expect(page.locator("#live")).to_have_text("logged out", timeout=20_000)
         page.on("request", lambda request: asked.append(request.url))
-        page.wait_for_timeout(7000)  # twice as long as it lets pass between two questions
+        page.clock.run_for(2 * ASKS_EVERY_MS)
+        page.wait_for_timeout(500)  # a request takes its time, whatever the clock of the page says
 
         expect(page.locator("#live")).to_have_text("logged out")
     assert asked == []

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.doors.http.web.browser.scene import API, WAIT_MS, Scene, cell
+from tests.doors.http.web.browser.scene import API, ASKS_EVERY_MS, WAIT_MS, Scene, cell
 from tests.scale import PROOF
 
 pytestmark = pytest.mark.xdist_group("web")
@@ -118,11 +118,14 @@ def test_tabs_that_cannot_share_a_stream_ask_instead_and_all_of_them_load(scene:
     context, faults = scene.browser.new_context(), list[str]()
     context.set_default_timeout(WAIT_MS)
     try:
+        context.clock.install()
         context.add_init_script("Object.defineProperty(Navigator.prototype, 'locks', { value: undefined })")
         context.request.post(f"{scene.url}{API}/login", data={"token": scene.admin})
         pages = [open_tab(scene, context, "alone", faults, "polling") for _ in range(MANY)]
         for number in range(2):  # also after the first question
-            expect_held(pages, scene.allocate("alone", f"instance/seen-{number}"))
+            address = scene.allocate("alone", f"instance/seen-{number}")
+            context.clock.run_for(ASKS_EVERY_MS)
+            expect_held(pages, address)
 
         assert leading(pages) == []
         expect_streams(scene, 0)

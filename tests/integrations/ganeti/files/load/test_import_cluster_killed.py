@@ -20,7 +20,7 @@ from tests.contract.providers import Provider, ledger_providers
 from tests.integrations.ganeti.files.crowds import addresses_of, crowd_document
 from tests.integrations.ganeti.files.documents import breaches
 from tests.integrations.ganeti.files.test_round_trips import contents
-from tests.scale import in_proof, runs
+from tests.scale import by_store, in_proof, runs
 
 INSTANCES = 300
 KILLS = runs(3, 5, proof=5)
@@ -77,7 +77,7 @@ async def all_of(ledger: tenure.AsyncLedger) -> list[Any]:
 
 
 @pytest.mark.parametrize("seed", [1, in_proof(2)])
-@pytest.mark.parametrize("provider", LASTING, ids=lambda provider: provider.name)
+@pytest.mark.parametrize("provider", by_store(LASTING))
 async def test_an_import_killed_anywhere_is_run_again_and_nobody_was_given_an_address_of_its(
     provider: Provider[LedgerStore], seed: int
 ) -> None:
