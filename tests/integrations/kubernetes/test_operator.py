@@ -342,6 +342,8 @@ def test_a_port_that_is_taken_is_named(kube: KubeServer) -> None:
     [
         (("--kubeconfig", "/nowhere/kubeconfig"), "--kubeconfig: kubeconfig: there is no file /nowhere/kubeconfig"),
         (("--namespaces", "a,B c", "--check"), "--namespaces: 'B c' is no namespace"),
+        (("--namespaces", " , ", "--check"), "--namespaces: it names none"),
+        (("--watch-filter", "b ad/", "--check"), "--watch-filter: 'b ad/' is no value of a label"),
         (("--own-namespace", "-x", "--check"), "--own-namespace: '-x' is no namespace"),
         (("--controllers", "metal9"), "there is no 'metal9'"),
         (("--port", "70000"), "70000"),

@@ -44,6 +44,8 @@ class Leave:
     """Nothing is done until something changes."""
 
     reason: str = ""
+    says: bool = False
+    """Whether the claim waits for an address, so that its event says why it has none."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,7 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
     if is_terminating(claim):
         if others := foreign_finalizers(claim):
             return Leave(f"it is still used: {', '.join(others)}")
-        return ReleaseAddresses(
-            [each for each in _candidates(claim, view) if DELETE_FOR_MOVE not in annotations_of(each)]
-        )
+        return ReleaseAddresses(_released(claim, _candidates(claim, view)))
     if not view.is_served:
         return Leave("its pool is looked after by another operator")
     if reference.is_elsewhere:
@@ -146,17 +146,17 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
 def _decide_new(claim: Object, view: PoolView) -> Action:
     """Decide about a claim that has no address object."""
     if view.pool is None:
-        return Leave("there is no such pool yet")
+        return Leave(f"there is no IPPool {view.key[1]} yet", says=True)
     if DELETE_FOR_MOVE in annotations_of(view.pool):
         return Leave("its pool is being moved")
     if is_terminating(view.pool):
         return Refuse(f"IPPool {view.key[1]} is being deleted")
     if view.is_cluster_missing:
-        return Leave("the pool's cluster is not there")
+        return Leave(f"Cluster {view.book.spec.cluster_name} of IPPool {view.key[1]} is not there yet", says=True)
     if view.book.faults:
         return Refuse(f"IPPool {view.key[1]} cannot be read: {'; '.join(map(str, view.book.faults[:5]))}")
     if view.book.spec.external:
-        return Leave("the pool's addresses are made by others")
+        return Leave(f"IPPool {view.key[1]} is external: an IPAddress for this claim is waited for", says=True)
     return _former(claim, view) or _picked(claim, view)
 
 
@@ -236,6 +236,13 @@ def _candidates(claim: Object, view: PoolView) -> list[Object]:
         if pool_of(address) == view.key and position_of(address) is not None and (uid in owners or by_name):
             found.append(address)
     return found
+
+
+def _released(claim: Object, candidates: Sequence[Object]) -> list[Object]:
+    """Return the addresses that go with a claim: its own, and those made here; others stay and are reported (KD7)."""
+    own = _best(claim, candidates)
+    mine = [each for each in candidates if each is own or is_made_here(each) or uid_of(claim) in owner_uids(each)]
+    return [each for each in mine if DELETE_FOR_MOVE not in annotations_of(each)]
 
 
 def _best(claim: Object, candidates: Sequence[Object]) -> Object | None:

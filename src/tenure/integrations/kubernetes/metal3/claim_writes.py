@@ -53,6 +53,8 @@ class ClaimWrites:
     caches: IpamCaches
     check: Callable[[], None]
     """Raises if this process does not lead any more; asked before every write."""
+    _is_foreign_kind: bool = False
+    """Whether the definition of claims has no room for ``status.tenure``: it is Metal3's."""
 
     async def name_address(self, claim: Object, position: int) -> Object:
         """Write the chosen address on the claim, with the finalizer if the webhook did not set it; return the claim."""
@@ -97,17 +99,24 @@ class ClaimWrites:
     async def say_served(self, claim: Object, address: Object) -> bool:
         """Write on the claim which address it has; return whether it did not say so already."""
         namespace, name = key_of(address)
-        known = (text(claim, "status", "address", "name"), text(claim, "status", "address", "namespace"))
-        if known == (name, namespace) and not text(claim, "status", "errorMessage"):
-            return False
         shown = text(address, "spec", "address")
+        known = (text(claim, "status", "address", "name"), text(claim, "status", "address", "namespace"))
+        is_shown = self._is_foreign_kind or text(claim, "status", "tenure", "address") == shown
+        if known == (name, namespace) and is_shown and not text(claim, "status", "errorMessage"):
+            return False
         status = {
             "address": {"name": name, "namespace": namespace},
             "errorMessage": None,
             "tenure": {"address": shown},
         }
-        await self._patch_status(claim, status)
+        patched = await self._patch_status(claim, status)
+        self._is_foreign_kind = not text(patched, "status", "tenure", "address")
         return True
+
+    async def say_nothing(self, claim: Object) -> None:
+        """Take off the claim's status what is not true: it has no address, and there is no error."""
+        if text(claim, "status", "address", "name") or text(claim, "status", "errorMessage"):
+            await self._patch_status(claim, {"address": None, "errorMessage": None, "tenure": None})
 
     async def say_refused(self, claim: Object, message: str) -> bool:
         """Write on the claim why it has no address; return whether it did not say so already.
@@ -117,9 +126,9 @@ class ClaimWrites:
         lost = own_address(claim) is None and bool(text(claim, "status", "address", "name"))
         if text(claim, "status", "errorMessage") == message and not lost:
             return False
-        status: Object = {"errorMessage": message}
+        status: Object = {"errorMessage": message, "tenure": None}
         if own_address(claim) is None:
-            status |= {"address": None, "tenure": None}
+            status["address"] = None
         await self._patch_status(claim, status)
         return True
 
@@ -190,11 +199,12 @@ class ClaimWrites:
         self.caches.claims.wrote(patched)
         return patched
 
-    async def _patch_status(self, claim: Object, status: Object) -> None:
+    async def _patch_status(self, claim: Object, status: Object) -> Object:
         self.check()
         patch = status_patch(claim, status)
         patched = await self.client.patch(IP_CLAIM, claim, patch, content_type=MERGE_PATCH, subresource="status")
         self.caches.claims.wrote(patched)
+        return patched
 
 
 def _metadata_steps(claim: Object, position: int, *, is_picked: bool) -> list[Step]:

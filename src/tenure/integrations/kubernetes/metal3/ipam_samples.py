@@ -28,9 +28,13 @@ def _pools(caches: IpamCaches) -> Iterator[Sample]:
         if caches.pools.get((namespace, name)) is None:
             continue
         labels = {"namespace": namespace, "pool": name}
-        yield Sample("tenure_operator_claims_waiting", "Claims without an address.", "gauge", record.waiting, labels)
+        yield Sample(
+            "tenure_operator_claims_waiting", "Claims without an address.", "gauge", record.without_address, labels
+        )
         help = "Age of the claim that waits longest."
         yield Sample("tenure_operator_oldest_waiting_seconds", help, "gauge", _age_s(record.oldest_waiting), labels)
+        help = "Addresses that several objects hold."
+        yield Sample("tenure_operator_doubled_addresses", help, "gauge", len(record.book.doubled), labels)
         for family in Family:
             if record.book.spec.size_of(family):
                 by = {**labels, "family": FAMILY_NAMES[family]}

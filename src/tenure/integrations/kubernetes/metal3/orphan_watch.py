@@ -56,8 +56,8 @@ class OrphanWatch:
     """Return whether an address may be released: its pool is ours, and not paused (E3, E7)."""
     orphans: dict[str, OrphanedAddress] = field(default_factory=dict)
     """By the uid of the address."""
-    _deleted: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when an address is deleted, so that it need not wait for the next look."""
+    _seen: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when an orphan comes or is deleted, so that it need not wait for the next look."""
 
     def __post_init__(self) -> None:
         self.caches.addresses.on_change(self._changed)
@@ -79,11 +79,12 @@ class OrphanWatch:
         self.orphans.clear()
         while True:
             # Before the look: what is deleted while it goes on is looked at again.
-            self._deleted.clear()
+            self._seen.clear()
             await self.look()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOKS_EVERY_S, max(self.grace_s / 4, LEAST_PAUSE_S))):
-                    await self._deleted.wait()
+                    await self._seen.wait()
+            await asyncio.sleep(LEAST_PAUSE_S)
 
     async def look(self) -> None:
         """Find orphans, report new ones, and release those whose time has come. O(n) of all addresses."""
@@ -104,8 +105,8 @@ class OrphanWatch:
                 await self._release(address)
 
     def _changed(self, delta: Delta) -> None:
-        if delta.after is not None and is_terminating(delta.after) and self._is_orphan(delta.after):
-            self._deleted.set()
+        if delta.after is not None and self._is_orphan(delta.after):
+            self._seen.set()
 
     def _is_orphan(self, address: Object) -> bool:
         if DELETE_FOR_MOVE in annotations_of(address) or pool_of(address) is None:

@@ -50,6 +50,10 @@ class PoolBook:
         """Released addresses of a *random* pool, oldest first, with when they were released."""
         self._given: set[int] = set()
         """Held addresses for which there was an object: others may know them. What was only picked need not rest."""
+        self.doubled: set[int] = set()
+        """Addresses that more than one object holds, which no pick of ours leads to."""
+        self._held_aside = 0
+        """How many held addresses of the entries are kept back, such as pre-allocations that their claims have."""
         self._free_of = dict.fromkeys(Family, 0)
 
     def lay(self, reading: PoolReading) -> None:
@@ -64,6 +68,7 @@ class PoolBook:
             self._free_of[family_of(piece.first)] += piece.count
         for position in self._at:
             self._free_of[family_of(position)] -= self.is_on_line(position)
+        self._held_aside = sum(self._is_aside(position) for position in self._at)
         # A policy cannot change, so only addresses that left the line must not rest any more.
         for position in list(self._resting):
             if (number := self._line.number(position)) is None:
@@ -87,6 +92,7 @@ class PoolBook:
             holders.add(holder)
             if holder[0] == OBJECT:
                 self._given.add(position)
+                self._judge_double(position)
 
     def drop(self, holder: Holder) -> None:
         """Note that a holder holds nothing any more."""
@@ -112,6 +118,9 @@ class PoolBook:
     def is_on_line(self, position: int) -> bool:
         """Return whether an address is one that may be picked: in the pool, and not kept back."""
         return self._line.number(position) is not None
+
+    def _is_aside(self, position: int) -> bool:
+        return not self.is_on_line(position) and self.spec.entry_at(position) is not None
 
     def pick(self) -> int | None:
         """Return a free address by the pool's policy, or nothing; the caller holds it at once. O(log n).
@@ -144,13 +153,18 @@ class PoolBook:
 
     @property
     def kept_back(self) -> int:
-        """Return how many addresses of the pool are never picked: gateways, pre-allocations, drained ones."""
-        return self.spec.size - self._line.size
+        """Return how many addresses are neither held nor picked: gateways, waiting pre-allocations, drained ones."""
+        return self.spec.size - self._line.size - self._held_aside
+
+    def _judge_double(self, position: int) -> None:
+        objects = sum(sort == OBJECT for sort, _ in self._at[position])
+        (self.doubled.add if objects > 1 else self.doubled.discard)(position)
 
     def _take(self, position: int) -> None:
         """Take an address off the free ones."""
         number = self._line.number(position)
         if number is None:
+            self._held_aside += self._is_aside(position)
             return
         self._free_of[family_of(position)] -= 1
         if self._resting.pop(position, None) is None:
@@ -161,6 +175,8 @@ class PoolBook:
         self._of_sort[holder[0]].discard(holder)
         holders = self._at[position]
         holders.discard(holder)
+        if holder[0] == OBJECT:
+            self._judge_double(position)
         if holders:
             return
         del self._at[position]
@@ -168,6 +184,7 @@ class PoolBook:
         self._given.discard(position)
         number = self._line.number(position)
         if number is None:
+            self._held_aside -= self._is_aside(position)
             return
         self._free_of[family_of(position)] += 1
         if self.spec.policy is Policy.RANDOM and was_given:

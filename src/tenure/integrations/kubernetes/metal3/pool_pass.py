@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from tenure.integrations.kubernetes.metal3.address_objects import (
     address_name,
     claim_name_of,
+    holder_of,
     is_made_here,
     owner_uids,
     pool_of,
@@ -61,6 +62,8 @@ BATCH = 256
 """How many addresses one write on the pool reserves."""
 STATUS_EVERY_S = 0.25
 """A status that only counts is written so often; what others made shows within a second."""
+WATCH_WITHIN_S = 2.0
+"""How long the watch is waited for after an object was created; it needs some milliseconds."""
 RETRY_S = 5.0
 """After how long a pool is looked at again that could not be written."""
 FEW = 8
@@ -90,6 +93,7 @@ class PoolPasses:
         is_ours = self._is_writable(key)
         if is_ours:
             await self._prepare(key, record)
+        if is_ours or self.caches.pools.get(key) is None:
             await self._release_vanished(record)
         taken = record.take_dirty()
         try:
@@ -158,6 +162,7 @@ class PoolPasses:
                 continue
             record.leave_line(key)
             record.stop_wanting(key)
+            record.idle.discard(key)
             record.unsettled.add(key)
             match action:
                 case PickAny():
@@ -171,8 +176,12 @@ class PoolPasses:
                     # Held at once: the next claim of this pass must not get it as well.
                     record.book.hold((CLAIM, uid_of(claim)), position)
                     takes.append((claim, position))
-                case Leave(reason):
+                case Leave(reason, says):
                     LOG.debug("%s/%s: %s", *key, reason)
+                    if says:
+                        record.wait_idly(key)
+                        self.events.record(IP_CLAIM, claim, "Waiting", reason)
+                        work.append(self._guarded(record, claim, self.claims.say_nothing(claim)))
                 case _:
                     if isinstance(action, Refuse) and action.position is not None:
                         record.want(key, action.position)
@@ -349,6 +358,8 @@ class PoolPasses:
             if error.status in (403, 422):
                 await self._refuse(claim, "Failed to create associated IPAddress object", str(error))
             raise
+        if not await self._is_alone(view, record, claim, position, address):
+            return
         if was_served(claim):
             self.events.record(
                 IP_CLAIM, claim, "AddressMissing", f"IPAddress {name} was gone; it is made again", "Warning"
@@ -362,6 +373,22 @@ class PoolPasses:
         self.meter.served += 1
         if says:
             self.events.record(IP_CLAIM, claim, "Served", f"IPAddress {name} has {format_address(position)}")
+
+    async def _is_alone(
+        self, view: PoolView, record: PoolRecord, claim: Object, position: int, address: Object
+    ) -> bool:
+        """Return whether a new object is the only one for its address; else it goes, and the claim is looked at again.
+
+        An object of another name may have been made by hand just before. Once the watch has reached the version of
+        ours, every earlier one is known; and a later one is refused by the webhook, which knows of ours.
+        """
+        await self.caches.addresses.reach(address, WATCH_WITHIN_S)
+        if not record.book.others_at(position, uid_of(claim), [holder_of(address)]):
+            return True
+        LOG.warning("%s/%s: %s has another object, too; ours goes", *view.key, format_address(position))
+        await self.claims.delete_address(self.caches.addresses.get(key_of(address)) or address)
+        self._look_again(view, record, claim)
+        return False
 
     async def _exists(self, view: PoolView, record: PoolRecord, claim: Object, position: int, name: str) -> None:
         """Look at the object that has the name of an address: it may be this claim's own, from before a crash."""

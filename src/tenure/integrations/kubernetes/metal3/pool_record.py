@@ -25,6 +25,8 @@ class PoolRecord:
     """Addresses by the names of existing claims, as ``status.indexes`` has them."""
     foreign: dict[str, Object] = field(default_factory=dict)
     """Addresses that others made and no claim has adopted, as the status lists them, by the object's name."""
+    idle: set[Key] = field(default_factory=set)
+    """Claims that wait for something else than an address: their pool, its cluster, or objects that others make."""
     vanished: set[str] = field(default_factory=set)
     """Uids of claims that went although they had their finalizer; their addresses are released in the next pass."""
     addresses: int = 0
@@ -70,7 +72,7 @@ class PoolRecord:
     @property
     def is_idle(self) -> bool:
         """Return whether nothing is left of the pool: no claim, no address, nobody that holds one."""
-        left = self.dirty or self.unsettled or self.vanished or self.indexes or self._retries
+        left = self.dirty or self.idle or self.unsettled or self.vanished or self.indexes or self._retries
         return not (left or self.addresses or self.book.held)
 
     def succeeded(self, claim: Key) -> None:
@@ -81,6 +83,7 @@ class PoolRecord:
         """Forget everything of a claim that is gone."""
         self.unsettled.discard(claim)
         self.dirty.discard(claim)
+        self.idle.discard(claim)
         self.leave_line(claim)
         self.stop_wanting(claim)
         self._failures.pop(claim, None)
@@ -129,6 +132,11 @@ class PoolRecord:
         return len(self._arrivals)
 
     @property
+    def without_address(self) -> int:
+        """Return how many claims have no address, whatever they wait for."""
+        return len(self._arrivals) + len(self._wants) + len(self.idle)
+
+    @property
     def oldest_waiting(self) -> str:
         """Return when the claim that has waited longest was created; nothing if none waits."""
         first = self._first()
@@ -138,9 +146,15 @@ class PoolRecord:
         """Return whether a claim waits for any address."""
         return claim in self._arrivals
 
+    def wait_idly(self, claim: Key) -> None:
+        """Let a claim wait for something else than an address."""
+        self.idle.add(claim)
+        self.is_status_due = True
+
     def want(self, claim: Key, position: int) -> None:
         """Let a claim wait for one address."""
         self.stop_wanting(claim)
+        self.is_status_due = True
         self._wants[claim] = position
         self._wanted.setdefault(position, set()).add(claim)
 

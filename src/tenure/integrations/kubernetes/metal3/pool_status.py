@@ -17,7 +17,7 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
-from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family
+from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, format_address
 
 LARGEST = 2**63 - 1
 """What an integer of the API holds; a larger count is written as this."""
@@ -58,7 +58,7 @@ def own_status(
             "free": min(book.free, LARGEST),
             "used": book.held,
             "kept": min(book.kept_back, LARGEST),
-            "waiting": record.waiting,
+            "waiting": record.without_address,
         },
         "families": families,
         "reserving": reserved,
@@ -76,7 +76,7 @@ def foreign_entry(address: Object) -> Object | None:
 
 
 def problem_of(record: PoolRecord, pool: Object, *, is_paused: bool, is_cluster_missing: bool) -> tuple[str, str]:
-    """Return why a pool gives no addresses, as a reason and a message; both empty if it does."""
+    """Return what is wrong with a pool, as a reason and a message; both empty if nothing is."""
     spec = record.book.spec
     if is_terminating(pool):
         return "Deleting", "the pool goes when its last address is released"
@@ -86,6 +86,9 @@ def problem_of(record: PoolRecord, pool: Object, *, is_paused: bool, is_cluster_
         return "ClusterMissing", f"Cluster {spec.cluster_name} is not there; nothing is given until it is"
     if is_paused:
         return "Paused", "the pool or its cluster is paused"
+    if record.book.doubled:
+        shown = ", ".join(map(format_address, sorted(record.book.doubled)[:5]))
+        return "AddressDoubled", f"several IPAddress objects hold one address: {shown}; delete all but one of each"
     if record.waiting and not record.book.free:
         return "Exhausted", f"{record.waiting} claims wait for an address"
     return "", ""

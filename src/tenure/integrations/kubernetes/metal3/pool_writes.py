@@ -122,7 +122,7 @@ class PoolWrites:
             record, pool, is_paused=bool(cluster) and self.caches.is_cluster_paused(key[0], cluster),
             is_cluster_missing=self.caches.is_cluster_missing(key),
         )  # fmt: skip
-        if problem[0] in ("SpecInvalid", "ClusterMissing"):
+        if problem[0] in ("SpecInvalid", "ClusterMissing", "AddressDoubled"):
             self.events.record(IP_POOL, pool, *problem, "Warning")
         own = {} if self._is_foreign_kind else own_status(record, pool, entries, problem, self.orphans_of(key))
         changes = status_changes(pool, shown_indexes(record, pool), own)

@@ -1,6 +1,8 @@
 """A cache that follows an API server: a paged list, a watch, and the list again when the watch cannot be resumed."""
 
 import asyncio
+import heapq
+import itertools
 import logging
 import random
 import time
@@ -73,6 +75,9 @@ class Informer:
         self._pause_s = FIRST_PAUSE_S
         self._suspects: dict[str, int] = {}
         """Objects in which a comparison found the cache behind a list: identity, and when the watch is past them."""
+        self._awaited: list[tuple[int, int, asyncio.Future[None]]] = []
+        """Versions that are waited for, the lowest first."""
+        self._number = itertools.count()
 
     def on_change(self, handler: Handler) -> None:
         """Call a handler for every change from now on."""
@@ -92,6 +97,22 @@ class Informer:
             self.wrote(answer)
         else:
             self._report([self.cache.saw_gone(object, answered=True)])
+
+    async def reach(self, version: int, within_s: float) -> bool:
+        """Wait until everything up to a version is in the cache; return whether that came in time.
+
+        With the version of a write, that is all that other clients had written before it.
+        """
+        if self.cache.reached >= version:
+            return True
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._awaited, (version, next(self._number), reached))
+        try:
+            async with asyncio.timeout(within_s):
+                await reached
+        except TimeoutError:
+            return False
+        return True
 
     async def run(self) -> None:
         """Follow the server until cancelled; whatever goes wrong, it is tried again."""
@@ -160,6 +181,7 @@ class Informer:
         if version < least:
             LOG.warning("%s: versions went back from %d to %d", self.kind.full_name, least, version)
         self.cache.passed(version)
+        self._wake_waiting()
         self._suspects.clear()
         self.is_there = True
         self._report(deltas)
@@ -233,8 +255,15 @@ class Informer:
             self._trim(object)
             self._report([self.cache.saw_gone(object) if kind == "DELETED" else self.cache.saw(object)])
         self.cache.passed(version)
+        self._wake_waiting()
         if self._suspects:
             self._judge_suspects(version)
+
+    def _wake_waiting(self) -> None:
+        while self._awaited and self._awaited[0][0] <= self.cache.reached:
+            reached = heapq.heappop(self._awaited)[2]
+            if not reached.done():
+                reached.set_result(None)
 
     def _suspect(self, deltas: Iterable[Delta], version: int) -> int:
         """Note what the watch has to bring, and by when; return how much of it is late already."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, version_of
 
 LOG = logging.getLogger(__name__)
 
@@ -65,6 +65,11 @@ class InformerGroup:
         """Enter the deletion of an object by this process, and the server's answer."""
         if informer := self._of(key_of(object)[0]):
             informer.deleted(object, answer)
+
+    async def reach(self, object: Object, within_s: float) -> bool:
+        """Wait until all that was written before an object is in the cache of its namespace; return whether it is."""
+        informer = self._of(key_of(object)[0])
+        return informer is not None and await informer.reach(version_of(object), within_s)
 
     async def wait_synced(self) -> None:
         """Wait until whole lists of all namespaces are in the caches."""

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
+from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_cluster_api_address,
+    a_request,
     an_address,
     changed,
     errors,
@@ -112,3 +115,14 @@ async def test_an_address_is_stored_as_it_is_written() -> None:
 
     assert stored["spec"]["address"] == "FD00::0005"
     assert decision.patch == []
+
+
+async def test_an_address_that_another_claim_is_about_to_get_is_refused() -> None:
+    """Its object may be on its way; the same claim's is welcome (KS2)."""
+    view = View(promised={parse_address("10.0.0.5"): ["c"]})
+
+    refused = await IpamAdmission(view).validate(a_request(an_address("hand", "10.0.0.5", "vip")))
+    assert "spec.address" in refused.errors[0]
+    assert "is the address of claim c" in refused.errors[0]
+    welcome = await IpamAdmission(view).validate(a_request(an_address("hand", "10.0.0.5", "c")))
+    assert not welcome.errors

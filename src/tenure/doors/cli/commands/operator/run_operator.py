@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 COLLECTED_AFTER = (10_000, 50, 100)
 """Objects made, collections of new objects and of older ones, after which the next kind is collected."""
 
+LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 # The extra `kubernetes` installs these; any other module that is not found is an error of ours.
@@ -40,7 +41,7 @@ MODULES = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
     "--kubeconfig", metavar="FILE", help="How to reach the cluster [default: the pod's own account, else $KUBECONFIG]."
 )
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than its current one.")
-@click.option("--namespaces", metavar="A,B", default="", help="Work in these namespaces only [default: all].")
+@click.option("--namespaces", metavar="A,B", help="Work in these namespaces only [default: all].")
 @click.option("--controllers", metavar="A,B", default="metal3", show_default=True, help="Which controllers to run.")
 @click.option("--own-namespace", metavar="NAME", help="Where lease and certificate are kept [default: the pod's].")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where /livez, /readyz and /metrics are served.")
@@ -91,7 +92,7 @@ def operator(
     session: Session,
     kubeconfig: str | None,
     context: str | None,
-    namespaces: str,
+    namespaces: str | None,
     controllers: str,
     own_namespace: str | None,
     host: str,
@@ -126,8 +127,12 @@ def operator(
             raise
         raise Invalid(f"operator: {error.name} is missing: {how_to_install('kubernetes')}") from None
     chosen = _known(names_in(controllers), shell.CONTROLLERS)
-    wanted = namespaces_in("--namespaces", names_in(namespaces))
+    wanted = namespaces_in("--namespaces", _some("--namespaces", namespaces))
     (own,) = namespaces_in("--own-namespace", (own_namespace or pods(),))
+    if not LABEL_VALUE.fullmatch(watch_filter):
+        raise Invalid(
+            f"--watch-filter: {watch_filter!r} is no value of a label: letters, digits, '-', '_' and '.', at most 63"
+        )
     settings = OperatorSettings(
         kubeconfig, context, wanted, chosen, own, host=host, port=port,
         webhooks=webhooks, webhook_host=webhook_host or host, webhook_port=webhook_port,
@@ -189,6 +194,14 @@ def _shown(value: object) -> str:
 def names_in(text: str) -> tuple[str, ...]:
     """Return the names that an option lists, as in ``A,B``, each once."""
     return tuple(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
+
+
+def _some(option: str, text: str | None) -> tuple[str, ...]:
+    """Return the names that an option lists; raise ``Invalid`` if it is there and lists none: that would mean all."""
+    names = names_in(text or "")
+    if text is not None and not names:
+        raise Invalid(f"{option}: it names none; without the option, the operator works in all namespaces")
+    return names
 
 
 def namespaces_in(option: str, names: tuple[str, ...]) -> tuple[str, ...]:

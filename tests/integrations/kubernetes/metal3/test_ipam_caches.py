@@ -1,0 +1,105 @@
+"""What the caches remember, and what they forget. No server is needed."""
+
+from tenure.integrations.kubernetes.metal3.claim_decision import Leave
+from tenure.integrations.kubernetes.metal3.claim_reading import reference_of
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM
+from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.kernel.addressing.addresses import parse_address
+from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, POOL, Stage, numbered
+
+
+async def test_a_server_that_was_restored_has_lost_no_claim() -> None:
+    """Its list is older than the cache: what is in both has not gone in between."""
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    await stage.settle()
+    informer = stage.caches.claims._informers[""]
+    informer.cache.passed(10_000)
+    claims = [dict(each) for each in informer.cache]
+    with informer.cache.reading_list() as least:
+        informer._report(informer.cache.replace(claims, 500, least=least))
+
+    record = stage.caches.record(POOL)
+    assert record.vanished == set()
+    assert record.indexes == {"c": "10.0.0.1"}
+    before = list(stage.writes)
+    await stage.settle()
+    assert [each for each in stage.writes[len(before) :] if each[1] != "ippools"] == []
+
+
+async def test_a_definition_that_is_deleted_releases_nothing() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    await stage.settle()
+    stage.caches.claims._informers[""].empty()
+
+    assert stage.caches.record(POOL).vanished == set()
+
+
+def test_claims_that_came_and_went_leave_nothing_on_a_replica_that_only_follows() -> None:
+    stage = Stage()
+    stage.pool()
+    for name in numbered(200):
+        stage.claim(name)
+        stage.address(f"of-{name}", "10.0.0.1", name)
+        stage.remove(IP_CLAIM, name)
+        stage.remove(IP_ADDRESS, f"of-{name}")
+    record = stage.caches.record(POOL)
+
+    assert (record.dirty, record.unsettled, record.indexes, record.book.held) == (set(), set(), {}, 0)
+
+
+def test_a_line_that_is_looked_at_again_and_again_does_not_grow() -> None:
+    record = PoolRecord()
+    for _ in range(50):
+        for name in numbered(20):
+            record.leave_line((NAMESPACE, name))
+            record.join_line((NAMESPACE, name), ("2026", name))
+
+    assert len(record._line) == record.waiting == 20
+    assert record.next_in_line() == (NAMESPACE, "c00000")
+
+
+def test_kd6_only_a_claim_that_is_there_waits_for_its_moved_address() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    stage.address("a", "10.0.0.1", "c", moves=True)
+    stage.remove(IP_CLAIM, "c")  # the watch of claims is ahead
+    stage.remove(IP_ADDRESS, "a")
+    claim = stage.claim("c")
+    reference = reference_of(claim)
+    assert reference is not None
+
+    assert not stage.caches.is_moved((NAMESPACE, "c"))
+    stage.address("a", "10.0.0.1", "c", moves=True)
+    stage.remove(IP_ADDRESS, "a")
+    assert stage.caches.is_moved((NAMESPACE, "c"))
+    assert isinstance(stage.passes._decide(stage.passes._view(POOL), stage.caches.record(POOL), claim), Leave)
+
+
+def test_kd1_indexes_list_addresses_of_the_pool_alone() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.pool(name="other")
+    stage.claim("c")
+    stage.address("a", "10.0.0.1", "c")
+    stage.address("b", "10.0.0.2", "c", pool="other")
+
+    assert stage.caches.record((NAMESPACE, "other")).indexes == {}
+    assert stage.caches.record(POOL).indexes == {"c": "10.0.0.1"}
+
+
+async def test_who_holds_an_address_is_known_before_its_object_is_there() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c", own="10.0.0.5")
+    place = parse_address("10.0.0.5")
+
+    assert stage.caches.claims_at(POOL, place) == ["c"]
+    assert stage.caches.addresses_at(POOL, place) == []
+    await stage.settle()
+    assert [each["metadata"]["name"] for each in stage.caches.addresses_at(POOL, place)] == ["p-10-0-0-5"]
+    assert stage.caches.addresses_at((NAMESPACE, "other"), place) == []

@@ -1,0 +1,264 @@
+"""What comes between any two writes of a pass: other objects, other claims, lost answers. No server is needed."""
+
+import asyncio
+
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS, PICKED_FOR
+from tenure.integrations.kubernetes.metal3.pool_pass import BATCH
+from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
+from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered
+
+
+def name_own(stage: Stage, claim: Object, address: str) -> None:
+    """Let a claim name an address as its own that was picked for it."""
+    marks = {OWN_ADDRESS: address, PICKED_FOR: uid_of(claim)}
+    stage.change(IP_CLAIM, key_of(claim)[1], lambda each: each["metadata"].update(annotations=marks))
+
+
+async def test_an_address_made_by_hand_between_the_reservation_and_the_creation_is_respected() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+
+    def by_hand(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("PATCH", IP_POOL) and "hand" not in stage.given():
+            stage.address("hand", "10.0.0.1", "vip")
+
+    stage.before = by_hand
+    await stage.settle()
+
+    assert stage.given() == {"hand": "10.0.0.1", "p-10-0-0-2": "10.0.0.2"}
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-2"
+
+
+async def test_an_object_that_came_just_before_ours_under_another_name_is_respected() -> None:
+    """The watch brings it only after ours was created; the claim was not told of ours, which goes."""
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+
+    def by_hand(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("POST", IP_ADDRESS):
+            stage.before = lambda *write: None
+            asyncio.get_running_loop().call_soon(lambda: stage.address("hand", "10.0.0.1", "vip"))
+
+    stage.before = by_hand
+    await stage.settle()
+
+    assert stage.given() == {"hand": "10.0.0.1", "p-10-0-0-2": "10.0.0.2"}
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-2"
+    assert stage.caches.record(POOL).book.doubled == set()
+
+
+async def test_two_objects_for_one_address_are_reported() -> None:
+    stage = Stage()
+    stage.pool()
+    for name in ("one", "two"):
+        stage.address(name, "10.0.0.1", name)
+    await stage.settle()
+
+    (ready,) = stage.objects["ippools", "p"]["status"]["tenure"]["conditions"]
+    assert (ready["status"], ready["reason"]) == ("False", "AddressDoubled")
+    assert "10.0.0.1" in ready["message"]
+    assert "AddressDoubled" in stage.events
+    stage.remove(IP_ADDRESS, "two")
+    await stage.settle()
+    assert stage.objects["ippools", "p"]["status"]["tenure"]["conditions"][0]["reason"] == "Serving"
+
+
+async def test_a_claim_that_waits_for_its_pool_says_so_and_a_forged_status_is_taken_off() -> None:
+    stage = Stage()
+    stage.claim("c")
+    stage.change(IP_CLAIM, "c", lambda each: each.update(status={"address": {"name": "of-another"}}))
+    await stage.settle()
+
+    assert stage.status("c") == {}
+    assert "Waiting" in stage.events
+    assert stage.caches.record(POOL).without_address == 1
+
+
+async def test_kd7_what_others_made_beside_a_claims_own_address_stays_when_the_claim_goes() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    await stage.settle()
+    stage.address("hand", "10.0.0.9", "c")
+    await stage.settle()
+    stage.change(IP_CLAIM, "c", lambda each: each["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"))
+    await stage.settle()
+
+    assert stage.given() == {"hand": "10.0.0.9"}
+
+
+async def test_two_claims_that_name_the_last_address_do_not_wait_for_each_other() -> None:
+    """The answer to naming it was lost, so it was picked again for another claim, whose name it has as well."""
+    stage = Stage()
+    stage.pool("10.0.0.7", "10.0.0.7")
+    for name in ("c1", "c2"):
+        name_own(stage, stage.claim(name), "10.0.0.7")
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
+    assert sorted(bool(stage.status(name).get("address")) for name in ("c1", "c2")) == [False, True]
+
+
+async def test_a_claim_in_the_line_does_not_block_the_address_it_once_named() -> None:
+    stage = Stage()
+    stage.pool("10.0.0.7", "10.0.0.7")
+    stage.address("hand", "10.0.0.7", "vip")
+    name_own(stage, stage.claim("c1"), "10.0.0.7")
+    await stage.settle()
+    assert stage.status("c1")["errorMessage"] == "Exhausted IP Pools"
+
+    stage.remove(IP_ADDRESS, "hand")
+    await stage.settle()
+    assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
+
+
+async def test_one_write_reserves_only_so_many_addresses() -> None:
+    """Also for claims that bring their addresses along: a status of 20,000 reservations could not be stored."""
+    stage = Stage()
+    stage.pool("10.0.0.0", "10.0.255.255")
+    largest = 0
+
+    def measure(method: str, kind: ResourceType, object: Object) -> None:
+        nonlocal largest
+        if (method, kind) == ("PATCH", IP_POOL):
+            reserving = ((object.get("status") or {}).get("tenure") or {}).get("reserving") or ()
+            largest = max(largest, len(reserving))
+
+    stage.before = measure
+    for number, name in enumerate(numbered(3 * BATCH)):
+        stage.claim(name, own=f"10.0.{number // 250}.{number % 250 + 1}")
+    await stage.settle()
+
+    assert len(stage.given()) == 3 * BATCH
+    assert 0 < largest <= BATCH
+
+
+async def test_kd10_what_is_freed_goes_to_the_first_that_came_whatever_it_asked_for() -> None:
+    stage = Stage()
+    stage.pool("10.0.0.7", "10.0.0.7")
+    stage.claim("holder")
+    await stage.settle()
+    stage.claim("old", created="2026-02-01T00:00:00Z")
+    stage.claim("z-second", created="2026-03-01T00:00:00Z", asks="10.0.0.7")
+    stage.claim("a-third", created="2026-04-01T00:00:00Z", asks="10.0.0.7")
+    await stage.settle()
+    for holder, follower in (("holder", "old"), ("old", "z-second"), ("z-second", "a-third")):
+        stage.remove(IP_ADDRESS, "p-10-0-0-7")
+        stage.remove(IP_CLAIM, holder)
+        await stage.settle()
+        assert stage.status(follower)["address"]["name"] == "p-10-0-0-7"
+
+
+async def test_a_name_that_another_pools_object_has_for_the_same_claim_name_makes_no_loop() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.pool(name="other")
+    stage.address("p-10-0-0-7", "10.0.0.7", "c", pool="other")
+    stage.claim("c", asks="10.0.0.7")
+    await stage.settle(50)
+
+    assert stage.status("c")["errorMessage"] == "Requested IP not available"
+    assert len([each for each in stage.writes if each[0] == "POST"]) <= 1
+
+
+async def test_an_address_that_a_claim_did_not_get_goes_to_the_next_that_waits_for_it() -> None:
+    stage = Stage()
+    stage.pool("10.0.0.7", "10.0.0.8")
+    stage.claim("holder", asks="10.0.0.7")
+    await stage.settle()
+    for name in ("c1", "c2"):
+        stage.claim(name, asks="10.0.0.7")
+        await stage.settle()
+
+    def gone(method: str, kind: ResourceType, object: Object) -> None:
+        if kind == IP_CLAIM and object["metadata"]["name"] == "c1" and ("ipclaims", "c1") in stage.objects:
+            stage.remove(IP_CLAIM, "c1")
+
+    stage.before = gone
+    stage.remove(IP_ADDRESS, "p-10-0-0-7")
+    stage.remove(IP_CLAIM, "holder")
+    await stage.settle()
+    assert stage.status("c2")["address"]["name"] == "p-10-0-0-7"
+
+
+async def test_kd6_an_address_that_a_claim_brought_along_is_never_exchanged() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c", own="10.0.0.5", picked_for="its uid in another cluster")
+
+    def fails(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("POST", IP_ADDRESS):
+            stage.before = lambda *write: None
+            stage.address("hand", "10.0.0.5", "vip")
+            raise ApiUnreachable("no answer")
+
+    stage.before = fails
+    await stage.settle()
+
+    assert stage.given() == {"hand": "10.0.0.5"}
+    assert stage.status("c")["errorMessage"] == "Address 10.0.0.5 is held by IPClaim vip (IPAddress hand)"
+
+
+async def test_a_claim_that_lost_its_address_waits_for_that_one_and_says_so() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    await stage.settle()
+    stage.remove(IP_ADDRESS, "p-10-0-0-1")
+    stage.address("hand", "10.0.0.1", "vip")
+    await stage.settle()
+
+    assert stage.given() == {"hand": "10.0.0.1"}
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
+    assert "is held by IPClaim vip" in stage.status("c")["errorMessage"]
+    stage.remove(IP_ADDRESS, "hand")
+    await stage.settle()
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1"}
+    assert "AddressMissing" in stage.events
+
+
+async def test_an_object_whose_text_is_no_address_stops_no_other_claim() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.address("odd", "no address", "c2")
+    for name in ("c1", "c2", "c3"):
+        stage.claim(name)
+    await stage.settle()
+
+    assert [stage.status(name)["address"]["name"] for name in ("c1", "c2", "c3")] == [
+        "p-10-0-0-1", "p-10-0-0-2", "p-10-0-0-3",
+    ]  # fmt: skip
+
+
+async def test_a_lost_answer_to_naming_leaves_nothing_blocked() -> None:
+    stage = Stage()
+    stage.pool("10.0.0.1", "10.0.0.1")
+    claim = stage.claim("c1")
+
+    def lost(method: str, kind: ResourceType, object: Object) -> None:
+        stage.before = lambda *write: None
+        marks = {OWN_ADDRESS: "10.0.0.1", PICKED_FOR: uid_of(claim)}
+        stage.change(IP_CLAIM, "c1", lambda each: each["metadata"]["annotations"].update(marks), is_seen=False)
+        raise ApiUnreachable("no answer")
+
+    stage.before = lost
+    await stage.settle(1)
+    stage.see(IP_CLAIM, "c1")
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1"}
+
+
+async def test_nothing_is_remembered_of_a_pool_that_is_gone() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    await stage.settle()
+    for kind, name in ((IP_ADDRESS, "p-10-0-0-1"), (IP_CLAIM, "c"), (IP_POOL, "p")):
+        stage.remove(kind, name)
+    await stage.settle()
+
+    assert POOL not in dict(stage.caches.records())
