@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
@@ -228,12 +228,12 @@ async def test_a_list_shows_addresses_and_what_is_free(kube: KubeServer, client:
     """``kubectl get``: pools with free and total, claims with address or message, addresses with pool and claim."""
     labels = {"labels": {"cluster.x-k8s.io/cluster-name": "c"}}
     pool = stored(kube, IP_POOL, made(IP_POOL, namespace, "p", spec=POOL_SPEC, metadata=labels))
-    own = {"annotations": {OWN_ADDRESS: "10.0.0.10"}}
-    stored(kube, IP_CLAIM, made(IP_CLAIM, namespace, "c1", spec=CLAIM_SPEC, metadata=own))
+    has = stored(kube, IP_CLAIM, made(IP_CLAIM, namespace, "c1", spec=CLAIM_SPEC))
     waiting = stored(kube, IP_CLAIM, made(IP_CLAIM, namespace, "c2", spec={"pool": {"name": "p"}}))
     stored(kube, IP_ADDRESS, made(IP_ADDRESS, namespace, "p-10-0-0-10", spec=ADDRESS_SPEC))
     words: dict[str, Any] = {"content_type": MERGE_PATCH, "subresource": "status"}
     await client.patch(IP_POOL, pool, {"status": {"tenure": {"addresses": {"free": 4, "total": 11}}}}, **words)
+    await client.patch(IP_CLAIM, has, {"status": {"tenure": {"address": "10.0.0.10"}}}, **words)
     await client.patch(IP_CLAIM, waiting, {"status": {"errorMessage": "Exhausted IP Pools"}}, **words)
     [pools], claims, [address] = [await rows(client, kind, namespace) for kind in (IP_POOL, IP_CLAIM, IP_ADDRESS)]
 

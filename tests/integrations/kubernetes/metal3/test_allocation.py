@@ -1,5 +1,7 @@
 """Which address a claim gets, and what the objects say of it: cases C of the conformance list."""
 
+import contextlib
+import random
 import time
 
 import pytest
@@ -16,7 +18,8 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace
-from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
+from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
+from tests.scale import runs
 
 
 def test_c1_c2_a_claim_gets_the_first_address_and_the_objects_say_so(served: Namespace) -> None:
@@ -145,7 +148,7 @@ def test_c17_a_full_pool_serves_in_the_order_of_arrival_as_soon_as_there_is_room
     served.claim("a-third")
     for name in ("z-second", "a-third"):
         assert served.message(name, "E") == "Exhausted IP Pools"
-    until(lambda: served.status()["addresses"]["waiting"] == 2)
+    until(lambda: served.status()["addresses"]["waiting"] == 3)
     assert served.status()["conditions"][0]["reason"] == "Exhausted"
 
     served.delete(IP_CLAIM, "c1")
@@ -252,3 +255,24 @@ def test_c31_a_crash_between_the_address_and_the_claims_status_is_mended(kube: K
     with operator_in(kube, unserved.name):
         assert unserved.ip("c1") == "10.0.0.1"
     assert len(unserved.all(IP_ADDRESS)) == 1
+
+
+def test_ks2_addresses_made_by_hand_at_the_moment_of_a_pick_never_double_one(served: Namespace) -> None:
+    """Under names of their own, so that no name is a lock; some are refused, since the address is promised by then."""
+    served.pool("p", "10.0.0.1-10.0.1.250")
+    chance = random.Random(7)
+    for number in range(runs(25, soak=300, proof=80)):
+        held = {each["spec"]["address"] for each in served.all(IP_ADDRESS)}
+        free = next(ip for ip in (f"10.0.{n // 250}.{n % 250 + 1}" for n in range(500)) if ip not in held)
+        served.claim(f"c{number}")
+        time.sleep(chance.random() * 0.04)
+        with contextlib.suppress(RefusedByServer):
+            served.address(f"h{number}", free, f"d{number}")
+        served.claim(f"d{number}")
+        for name in (f"c{number}", f"d{number}"):
+            served.served(name)
+    addresses = [each["spec"]["address"] for each in served.all(IP_ADDRESS)]
+
+    assert len(addresses) == len(set(addresses))
+    claims = served.all(IP_CLAIM)
+    assert len({each["status"]["address"]["name"] for each in claims}) == len(claims)

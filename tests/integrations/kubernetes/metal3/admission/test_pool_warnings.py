@@ -28,7 +28,7 @@ INSIDE = a_range("10.0.0.10", "10.0.0.19", **SUBNET)
         ),
         (
             a_pool(INSIDE, {"subnet": "fd00::/64"}, a_range("10.0.0.15", "10.0.0.16")),
-            "spec.pools[2]: overlaps spec.pools[0]; an address of several entries belongs to the first of them",
+            "spec.pools[2]: overlaps spec.pools[0]; the first entry of an address has it",
         ),
         (
             a_pool(INSIDE, gateway="10.0.0.12", preAllocations={"a": "10.0.0.12"}),

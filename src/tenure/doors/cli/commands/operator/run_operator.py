@@ -127,17 +127,13 @@ def operator(
             raise
         raise Invalid(f"operator: {error.name} is missing: {how_to_install('kubernetes')}") from None
     chosen = _known(names_in(controllers), shell.CONTROLLERS)
-    wanted = namespaces_in("--namespaces", _some("--namespaces", namespaces))
+    wanted = _some_namespaces(namespaces)
     (own,) = namespaces_in("--own-namespace", (own_namespace or pods(),))
-    if not LABEL_VALUE.fullmatch(watch_filter):
-        raise Invalid(
-            f"--watch-filter: {watch_filter!r} is no value of a label: letters, digits, '-', '_' and '.', at most 63"
-        )
     settings = OperatorSettings(
         kubeconfig, context, wanted, chosen, own, host=host, port=port,
         webhooks=webhooks, webhook_host=webhook_host or host, webhook_port=webhook_port,
-        webhook_certificates=webhook_certificates,
-        default_strategy=default_strategy, allow_outside=allow_outside_preallocations, watch_filter=watch_filter,
+        webhook_certificates=webhook_certificates, default_strategy=default_strategy,
+        allow_outside=allow_outside_preallocations, watch_filter=_label_value(watch_filter),
         orphan_grace_s=orphan_grace,
     )  # fmt: skip
     try:
@@ -196,12 +192,20 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
 
 
-def _some(option: str, text: str | None) -> tuple[str, ...]:
-    """Return the names that an option lists; raise ``Invalid`` if it is there and lists none: that would mean all."""
+def _some_namespaces(text: str | None) -> tuple[str, ...]:
+    """Return the namespaces to work in; raise ``Invalid`` if the option is there and names none: that would be all."""
     names = names_in(text or "")
     if text is not None and not names:
-        raise Invalid(f"{option}: it names none; without the option, the operator works in all namespaces")
-    return names
+        raise Invalid("--namespaces: it names none; without the option, the operator works in all namespaces")
+    return namespaces_in("--namespaces", names)
+
+
+def _label_value(text: str) -> str:
+    """Return what a label may have as its value; raise ``Invalid`` for anything else, which no object can have."""
+    if not LABEL_VALUE.fullmatch(text):
+        allowed = "letters, digits, '-', '_' and '.', at most 63"
+        raise Invalid(f"--watch-filter: {text!r} is no value of a label: {allowed}")
+    return text
 
 
 def namespaces_in(option: str, names: tuple[str, ...]) -> tuple[str, ...]:

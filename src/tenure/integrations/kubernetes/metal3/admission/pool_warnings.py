@@ -56,7 +56,7 @@ def _of_overlaps(spec: PoolSpec) -> Iterator[str]:
         # The range that reaches farthest so far is the one to compare with: comparing all pairs would be quadratic.
         if farthest is not None and bounds.first <= farthest[0].last:
             low, high = sorted((farthest[1], number))
-            yield f"spec.pools[{high}]: overlaps spec.pools[{low}]; an address of several entries belongs to the first of them"
+            yield f"spec.pools[{high}]: overlaps spec.pools[{low}]; the first entry of an address has it"
         if farthest is None or bounds.last > farthest[0].last:
             farthest = bounds, number
 
