@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+from tenure.integrations.kubernetes.metal3.address_giving import AddressGiving
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_kinds import (
@@ -52,10 +53,10 @@ class Stage:
         for group in self.caches.own.values():
             for informer in group._informers.values():
                 informer.is_there = True
-        self.passes = PoolPasses(
-            self.caches, ClaimWrites(client, self.caches, lambda: None),
-            PoolWrites(client, self.caches, events, lambda: None), events, self._again, lambda each: True,
-        )  # fmt: skip
+        claims = ClaimWrites(client, self.caches, lambda: None)
+        pools = PoolWrites(client, self.caches, events, lambda: None)
+        giving = AddressGiving(self.caches, claims, pools, events, self._again)
+        self.passes = PoolPasses(self.caches, giving, lambda each: True)
 
     def record(self, kind: ResourceType, object: Object, reason: str, note: str, type: str = "Normal") -> None:
         self.events.append(reason)

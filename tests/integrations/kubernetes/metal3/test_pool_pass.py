@@ -2,8 +2,8 @@
 
 import asyncio
 
+from tenure.integrations.kubernetes.metal3.address_giving import BATCH
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS, PICKED_FOR
-from tenure.integrations.kubernetes.metal3.pool_pass import BATCH
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered

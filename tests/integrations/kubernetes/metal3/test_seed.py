@@ -179,14 +179,14 @@ def test_a_conflict_is_logged_counted_and_solved_by_the_next_pick(kube: KubeServ
     with operator_in(kube, unserved.name, webhooks=False) as controller:
         time.sleep(0.2)
         passes = controller.passes
-        create = passes.claims.create_address
+        create = passes.giving.claims.create_address
 
         async def late(*words: object) -> object:
-            passes.claims.create_address = create  # type: ignore[method-assign]
+            passes.giving.claims.create_address = create  # type: ignore[method-assign]
             unserved.address("p-10-0-0-1", "172.16.0.1", "other", "other-pool")
             return await create(*words)  # type: ignore[arg-type]
 
-        passes.claims.create_address = late  # type: ignore[assignment, method-assign]
+        passes.giving.claims.create_address = late  # type: ignore[assignment, method-assign]
         unserved.claim("c1")
         assert unserved.ip("c1") == "10.0.0.2"
         assert controller.meter.conflicts == 1

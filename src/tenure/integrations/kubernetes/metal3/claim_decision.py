@@ -249,7 +249,7 @@ def _best(claim: Object, candidates: Sequence[Object]) -> Object | None:
     """Return the address that a claim has; nothing, if all that are left go with a former claim of its name (KD8)."""
     usable = [each for each in candidates if uid_of(claim) in owner_uids(each) or not is_terminating(each)]
     own = own_address(claim)
-    # Several, which is somebody's mistake: the one that the claim was given stays.
+    # Several are a mistake: the address that the claim was given stays.
     usable.sort(key=lambda each: (own is None or position_of(each) != own, is_terminating(each), holder_of(each)))
     return usable[0] if usable else None
 

@@ -82,7 +82,7 @@ def is_picked_here(claim: Object) -> bool:
 
 
 def was_served(claim: Object) -> bool:
-    """Return whether the claim was already told of an address."""
+    """Return whether the claim's status names an address."""
     return bool(text(claim, "status", "address", "name"))
 
 

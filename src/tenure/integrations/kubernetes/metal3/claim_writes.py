@@ -161,11 +161,11 @@ class ClaimWrites:
             pass
         current = await self.read_address(namespace, name)
         if current is None or version_of(current) != version_of(address):
-            return False  # somebody has changed it: the next look decides
+            return False  # it has changed: the next look decides
         return await self.delete_address(current)
 
     async def delete_address(self, address: Object) -> bool:
-        """Delete an address object, and let it go if nobody else keeps it; return whether it is gone.
+        """Delete an address object, and let it go if no other finalizer keeps it; return whether it is gone.
 
         It is deleted before its finalizer goes: from then on everybody sees that it is being released, so that no new
         claim of the same name adopts it (KD8).

@@ -378,7 +378,7 @@ class IpamCaches:
 
 
 def _is_vanished(before: Object, after: Object | None) -> bool:
-    """Return whether a claim went although it had its finalizer and nobody had asked for its release.
+    """Return whether a claim went although it had its finalizer and its release was not asked for.
 
     A server that deletes an object without finalizers does not look again whether the object has got one meanwhile.
     """

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from tenure.integrations.kubernetes.metal3.address_giving import AddressGiving
 from tenure.integrations.kubernetes.metal3.address_objects import pool_of
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
@@ -65,10 +66,8 @@ class IpamController:
             self.caches, claims, context.events, self.meter, settings.orphan_grace_s, may_release=self._may_release
         )
         pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self.orphans.of_pool)
-        self.passes = PoolPasses(
-            self.caches, claims, pools, context.events, self.queue.add_after, self._serves,
-            allows_outside=settings.allow_outside, meter=self.meter,
-        )  # fmt: skip
+        giving = AddressGiving(self.caches, claims, pools, context.events, self.queue.add_after, self.meter)
+        self.passes = PoolPasses(self.caches, giving, self._serves, settings.allow_outside)
         self._view = CachedView(self.caches, settings)
         self.host = WebhookHost(IpamAdmission(self._view).admissions)
         own = settings.own_namespace

@@ -13,5 +13,5 @@ class IpamMeter:
     refused: int = 0
     """Messages written on claims."""
     conflicts: int = 0
-    """Picks that somebody else had taken."""
+    """Picks that another object or claim had taken."""
     orphans_released: int = 0

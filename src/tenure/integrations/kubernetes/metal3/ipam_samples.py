@@ -15,7 +15,7 @@ def ipam_samples(caches: IpamCaches, meter: IpamMeter, orphans: OrphanWatch) -> 
     results = {"served": meter.served, "adopted": meter.adopted, "released": meter.released, "refused": meter.refused}
     for result, count in results.items():
         yield Sample("tenure_operator_claims_total", "Claims by what was done.", "counter", count, {"result": result})
-    help = "Picks that somebody else had taken."
+    help = "Picks that another object or claim had taken."
     yield Sample("tenure_operator_pick_conflicts_total", help, "counter", meter.conflicts)
     yield Sample("tenure_operator_orphans", "Addresses without a claim.", "gauge", len(orphans.orphans))
     help = "Addresses without a claim that were released."

@@ -2,7 +2,7 @@
 
 Metal3's manager is known by what it writes, and by its Lease. The server notes for each object which program wrote
 which fields; ``manager`` is what the program is called in Metal3's image, and in most others. Those may write claims,
-too: the provider of bare metal creates them. So only fields count that nobody but a controller of these kinds writes,
+too: the provider of bare metal creates them. So only fields count that only a controller of these kinds writes,
 and only writes that come after ours has begun: what Metal3's manager wrote before a takeover stays in the objects.
 """
 
@@ -168,7 +168,7 @@ class OtherWriters:
 
 
 def _may_be_held_s(lease: Object) -> float:
-    """Return how long a Lease lasts that was renewed lately; 0 for one that is nobody's, or old."""
+    """Return how long a Lease lasts that was renewed lately; 0 for a Lease that is free, or old."""
     try:
         age = datetime.now(UTC) - datetime.fromisoformat(text(lease, "spec", "renewTime"))
         lasts_s = float(field(lease, "spec", "leaseDurationSeconds") or 0)

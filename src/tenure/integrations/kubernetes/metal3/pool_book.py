@@ -187,7 +187,8 @@ class PoolBook:
             self._held_aside -= self._is_aside(position)
             return
         self._free_of[family_of(position)] += 1
-        if self.spec.policy is Policy.RANDOM and was_given:
+        # Where any address is as good as another, a released one can rest.
+        if POLICIES[self.spec.policy].striped and was_given:
             self._resting[position] = self._clock()
         else:
             self._free.give_back(number, number)

@@ -71,7 +71,7 @@ class PoolRecord:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing is left of the pool: no claim, no address, nobody that holds one."""
+        """Return whether nothing is left of the pool: no claim, no address, no holder."""
         left = self.dirty or self.idle or self.unsettled or self.vanished or self.indexes or self._retries
         return not (left or self.addresses or self.book.held)
 

@@ -17,7 +17,7 @@ from tenure.integrations.kubernetes.runtime.patches import Step
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, family_of, format_address
-from tenure.kernel.plan.plan_model import Policy
+from tenure.kernel.picking.policies import POLICIES
 
 LARGEST_RANDOM = (1 << 63) - 1
 """The largest entry that Metal3 draws from; a larger one would not work after a return to Metal3 (A11)."""
@@ -71,7 +71,7 @@ def _changes(before: Object, after: Object) -> list[SpecFault]:
 def _faults_of(written: Object, reading: PoolReading) -> Iterator[SpecFault]:
     yield from reading.faults
     yield from _doubles(written, reading.spec)
-    if reading.spec.policy is Policy.RANDOM:
+    if POLICIES[reading.spec.policy].striped:
         yield from _not_random(written, reading.spec)
     tenure = mapping(written, "tenure")
     for name in ("coolingSeconds", "sticky", "namespaces", "ledger"):

@@ -1,0 +1,246 @@
+"""Giving addresses to claims: the four writes of a batch, and what becomes of each claim when one of them fails.
+
+The order (KP3, KP4): the claim names the address; one conditional write on the pool reserves those of the batch; the
+objects are created; the claims say that they are served. Only one leader can have reserved an address, since the pool's
+version is named; and only one object can have its name.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tenure.integrations.kubernetes.metal3.address_objects import (
+    address_name,
+    claim_name_of,
+    holder_of,
+    owner_uids,
+    pool_of,
+)
+from tenure.integrations.kubernetes.metal3.claim_decision import PoolView
+from tenure.integrations.kubernetes.metal3.claim_reading import own_address, reference_of, was_served
+from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
+from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, is_terminating, text
+from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
+from tenure.integrations.kubernetes.metal3.pool_book import CLAIM
+from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
+from tenure.integrations.kubernetes.runtime.api_errors import (
+    ApiError,
+    ApiUnreachable,
+    ObjectExists,
+    ObjectMissing,
+    WriteConflict,
+)
+from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+from tenure.kernel.addressing.addresses import format_address
+
+LOG = logging.getLogger(__name__)
+
+BATCH = 256
+"""How many addresses one write on the pool reserves."""
+WATCH_WITHIN_S = 2.0
+"""How long the watch is waited for after an object was created; it needs some milliseconds."""
+FEW = 8
+"""A batch of so few claims also writes events of it; more would double the writes (KP12)."""
+
+Again = Callable[[Key, float], None]
+"""Ask for another pass over a pool after a time."""
+
+
+@dataclass
+class AddressGiving:
+    """Gives addresses that were decided on or picked, as long as this process leads."""
+
+    caches: IpamCaches
+    claims: ClaimWrites
+    pools: PoolWrites
+    events: EventRecorder
+    again: Again
+    meter: IpamMeter = field(default_factory=IpamMeter)
+
+    def pick(self, view: PoolView, record: PoolRecord) -> int | None:
+        """Pick a free address whose object name is free, too: pools of one prefix share their names."""
+        while (position := record.book.pick()) is not None:
+            name = address_name(record.book.spec.name_prefix, position)
+            if self.caches.addresses.get((view.key[0], name)) is None:
+                return position
+            self.caches.block_name(view.key, position, name)
+        return None
+
+    async def take(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
+        """Give addresses to claims, so many at once that one write on the pool can reserve them."""
+        for start in range(0, len(takes), BATCH):
+            await self._take_batch(view, record, takes[start : start + BATCH])
+
+    async def _take_batch(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
+        """Give addresses to claims: name, reserve, create, say."""
+        named = await asyncio.gather(*(self._name(record, claim, position) for claim, position in takes))
+        chosen = []
+        for claim, position in named:
+            if claim is None:
+                continue
+            if record.book.others_at(position, uid_of(claim)):
+                self.look_again(view, record, claim)
+            else:
+                chosen.append((claim, position))
+        pool = await self._reserve(view, record, chosen) if chosen else None
+        if pool is not None:
+            says = len(chosen) <= FEW
+            await all_of(
+                self.guarded(record, claim, self._give(view, record, pool, claim, position, says))
+                for claim, position in chosen
+            )
+
+    async def _name(self, record: PoolRecord, claim: Object, position: int) -> tuple[Object | None, int]:
+        """Write the address on the claim; return the claim, or nothing if it changed meanwhile."""
+        try:
+            return await self.claims.name_address(claim, position), position
+        except (ApiError, ApiUnreachable) as error:
+            self.failed(record, claim, error)
+            return None, position
+
+    def look_again(self, view: PoolView, record: PoolRecord, claim: Object) -> None:
+        """Look again at a claim whose address another one holds by now."""
+        self.meter.conflicts += 1
+        record.dirty.add(key_of(claim))
+        self.again(view.key, 0.0)
+
+    async def _reserve(self, view: PoolView, record: PoolRecord, chosen: list[tuple[Object, int]]) -> Object | None:
+        """Reserve addresses in the pool, in one write; return the pool, or nothing if it changed meanwhile."""
+        try:
+            return await self.pools.reserve(view.key, {uid_of(claim): position for claim, position in chosen})
+        except (ApiError, ApiUnreachable) as error:
+            LOG.info("%s/%s: not reserved: %s", *view.key, error)
+            for claim, _ in chosen:
+                self.failed(record, claim, error)
+            # Last, since it may fail as well, and the claims must not be forgotten by that.
+            if isinstance(error, WriteConflict):
+                await self.pools.refresh(view.key)
+            return None
+
+    async def _give(
+        self, view: PoolView, record: PoolRecord, pool: Object, claim: Object, position: int, says: bool
+    ) -> None:
+        """Create the object of a reserved address, and say on the claim that it is served."""
+        key = key_of(claim)
+        known = self.caches.claims.get(key)
+        if known is None or uid_of(known) != uid_of(claim) or is_terminating(known):
+            return  # it went meanwhile; what it leaves is released with it
+        if record.book.others_at(position, uid_of(claim)):
+            self.look_again(view, record, claim)  # an object was made by hand since the address was reserved
+            return
+        name = address_name(record.book.spec.name_prefix, position)
+        try:
+            address = await self.claims.create_address(record.book.spec, pool, claim, position)
+        except ObjectExists:
+            await self._exists(view, record, claim, position, name)
+            return
+        except ApiError as error:
+            if error.status in (403, 422):
+                await self.refuse(claim, "Failed to create associated IPAddress object", str(error))
+            raise
+        if not await self._is_alone(view, record, claim, position, address):
+            return
+        if was_served(claim):
+            self.events.record(
+                IP_CLAIM, claim, "AddressMissing", f"IPAddress {name} was gone; it is made again", "Warning"
+            )
+        current = self.caches.claims.get(key)
+        if current is None or uid_of(current) != uid_of(claim):
+            return
+        await self.claims.say_served(current, address)
+        record.unsettled.discard(key)
+        record.succeeded(key)
+        self.meter.served += 1
+        if says:
+            self.events.record(IP_CLAIM, claim, "Served", f"IPAddress {name} has {format_address(position)}")
+
+    async def _is_alone(
+        self, view: PoolView, record: PoolRecord, claim: Object, position: int, address: Object
+    ) -> bool:
+        """Return whether a new object is the only one for its address; else it goes, and the claim is looked at again.
+
+        An object of another name may have been made by hand just before. Once the watch has reached the version of
+        ours, every earlier one is known; and a later one is refused by the webhook, which knows of ours.
+        """
+        await self.caches.addresses.reach(address, WATCH_WITHIN_S)
+        if not record.book.others_at(position, uid_of(claim), [holder_of(address)]):
+            return True
+        LOG.warning("%s/%s: %s has another object, too; ours goes", *view.key, format_address(position))
+        await self.claims.delete_address(self.caches.addresses.get(key_of(address)) or address)
+        self.look_again(view, record, claim)
+        return False
+
+    async def _exists(self, view: PoolView, record: PoolRecord, claim: Object, position: int, name: str) -> None:
+        """Look at the object that has the name of an address: it may be this claim's own, from before a crash."""
+        await self.claims.read_address(view.key[0], name)
+        found = self.caches.addresses.get((view.key[0], name))  # nothing, if it has gone since it was read
+        if found is not None and not self._is_own(view, claim, found):
+            LOG.info("%s/%s: %s is not to be had: the name %s is taken", *view.key, format_address(position), name)
+            self.caches.block_name(view.key, position, name)
+            note = f"{format_address(position)} is not to be had: IPAddress {name} is there already"
+            self.events.record(IP_CLAIM, claim, "Conflict", note, "Warning")
+        self.look_again(view, record, claim)
+
+    def _is_own(self, view: PoolView, claim: Object, address: Object) -> bool:
+        """Return whether an address object is a claim's own, so that the next pass adopts it."""
+        names_it = uid_of(claim) in owner_uids(address) or claim_name_of(address) == key_of(claim)[1]
+        return names_it and pool_of(address) == view.key
+
+    async def refuse(self, claim: Object, message: str, reason: str = "") -> None:
+        """Say on a claim, and in an event, why it has no address; not, if the server knows that it has."""
+        if was_served(claim) and await self._is_served(claim):
+            return
+        if await self.claims.say_refused(claim, message):
+            self.meter.refused += 1
+            note = f"{message}: {reason}" if reason else message
+            self.events.record(IP_CLAIM, claim, "NotServed", note, "Warning")
+
+    async def _is_served(self, claim: Object) -> bool:
+        """Return whether the server has the address that a claim was given, whatever was decided about the claim.
+
+        Another leader may have given it meanwhile, and the watch of claims may be ahead of that of addresses. What is
+        read is entered into the cache, so the claim is looked at again.
+        """
+        found = await self.claims.read_address(key_of(claim)[0], text(claim, "status", "address", "name"))
+        reference = reference_of(claim)
+        return (
+            found is not None
+            and uid_of(claim) in owner_uids(found)
+            and reference is not None
+            and pool_of(found) == reference.pool
+        )
+
+    async def guarded(self, record: PoolRecord, claim: Object, work: Awaitable[None]) -> None:
+        """Do something about one claim; a failure delays this claim alone."""
+        try:
+            await work
+        except (ApiError, ApiUnreachable) as error:
+            self.failed(record, claim, error)
+        else:
+            record.succeeded(key_of(claim))
+
+    def failed(self, record: PoolRecord, claim: Object, error: Exception) -> None:
+        """Let a claim be looked at again later, because a write about it failed."""
+        key = key_of(claim)
+        current = self.caches.claims.get(key)
+        known = current is not None and uid_of(current) == uid_of(claim)
+        # What was picked and not written is free again, for whatever waits for it; what was written is on the claim.
+        self.caches.free(record, claim)
+        if known and current is not None:
+            record.book.hold((CLAIM, uid_of(claim)), own_address(current))
+        level = logging.DEBUG if isinstance(error, WriteConflict | ObjectMissing) else logging.WARNING
+        LOG.log(level, "%s/%s: %s", *key, error)
+        reference = reference_of(claim)
+        assert reference is not None
+        self.again(reference.pool, record.failed(key))
+
+
+async def all_of(work: Iterable[Awaitable[None]]) -> None:
+    """Do things at once, and wait for all of them also where one fails: a pass ends when all its writes have ended."""
+    for outcome in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
