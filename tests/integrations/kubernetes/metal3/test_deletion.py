@@ -101,7 +101,7 @@ def test_d10_kd7_an_address_without_a_claim_is_reported_and_released_only_if_mad
     kube: KubeServer, unserved: Namespace
 ) -> None:
     ours = {MADE_FOR: f"{unserved.name}/gone"}
-    with operator_in(kube, unserved.name, orphan_grace_s=0.8) as controller:
+    with operator_in(kube, unserved.name, orphan_grace_s=4.0) as controller:
         unserved.pool("p", "10.0.0.1-10.0.0.9")
         made = unserved.address("ours", "10.0.0.1", "gone", annotations=ours, finalizers=[ADDRESS_FINALIZER])
         leaked = unserved.address("metal3s", "10.0.0.2", "gone-too", finalizers=[ADDRESS_FINALIZER])

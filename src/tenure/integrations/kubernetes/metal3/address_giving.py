@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tenure.integrations.kubernetes.metal3.address_objects import (
     address_name,
@@ -46,6 +47,8 @@ WATCH_WITHIN_S = 2.0
 FEW = 8
 """A batch of so few claims also writes events of it; more would double the writes (KP12)."""
 
+Work = Callable[[], Awaitable[None]]
+"""Something to be done; it begins when it is called, so that what is never begun leaves nothing behind."""
 Again = Callable[[Key, float], None]
 """Ask for another pass over a pool after a time."""
 
@@ -90,7 +93,7 @@ class AddressGiving:
         if pool is not None:
             says = len(chosen) <= FEW
             await all_of(
-                self.guarded(record, claim, self._give(view, record, pool, claim, position, says))
+                partial(self.guarded, record, claim, partial(self._give, view, record, pool, claim, position, says))
                 for claim, position in chosen
             )
 
@@ -214,10 +217,10 @@ class AddressGiving:
             and pool_of(found) == reference.pool
         )
 
-    async def guarded(self, record: PoolRecord, claim: Object, work: Awaitable[None]) -> None:
+    async def guarded(self, record: PoolRecord, claim: Object, work: Work) -> None:
         """Do something about one claim; a failure delays this claim alone."""
         try:
-            await work
+            await work()
         except (ApiError, ApiUnreachable) as error:
             self.failed(record, claim, error)
         else:
@@ -239,8 +242,8 @@ class AddressGiving:
         self.again(reference.pool, record.failed(key))
 
 
-async def all_of(work: Iterable[Awaitable[None]]) -> None:
+async def all_of(work: Iterable[Work]) -> None:
     """Do things at once, and wait for all of them also where one fails: a pass ends when all its writes have ended."""
-    for outcome in await asyncio.gather(*work, return_exceptions=True):
+    for outcome in await asyncio.gather(*(each() for each in work), return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome

@@ -5,10 +5,11 @@ Decisions are ``claim_decision``'s and the writes for new addresses ``address_gi
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
-from tenure.integrations.kubernetes.metal3.address_giving import BATCH, AddressGiving, all_of
+from tenure.integrations.kubernetes.metal3.address_giving import BATCH, AddressGiving, Work, all_of
 from tenure.integrations.kubernetes.metal3.address_objects import (
     address_name,
     is_made_here,
@@ -125,7 +126,7 @@ class PoolPasses:
         Returned, too, are those that want one address and came later than a claim in the line: they are looked at
         again when the line is served.
         """
-        work: list[Awaitable[None]] = []
+        work: list[Work] = []
         takes: list[tuple[Object, int]] = []
         newly, behind = [], []
         for claim in self._in_order(view, record, keys):
@@ -154,11 +155,14 @@ class PoolPasses:
                     if says:
                         record.wait_idly(key)
                         self.giving.events.record(IP_CLAIM, claim, "Waiting", reason)
-                        work.append(self.giving.guarded(record, claim, self.giving.claims.say_nothing(claim)))
+                        work.append(
+                            partial(self.giving.guarded, record, claim, partial(self.giving.claims.say_nothing, claim))
+                        )
                 case _:
                     if isinstance(action, Refuse) and action.position is not None:
                         record.want(key, action.position)
-                    work.append(self.giving.guarded(record, claim, self._do(view, record, claim, action)))
+                    doing = partial(self._do, view, record, claim, action)
+                    work.append(partial(self.giving.guarded, record, claim, doing))
         await all_of(work)
         await self.giving.take(view, record, takes)
         return newly, behind
