@@ -232,7 +232,7 @@ class PoolPasses:
             view = self._view(view.key)
         waiting = [self.caches.claims.get(key) for key in newly if record.is_in_line(key)]
         await all_of(
-            self.giving.guarded(record, claim, self.giving.refuse(claim, EXHAUSTED))
+            partial(self.giving.guarded, record, claim, partial(self.giving.refuse, claim, EXHAUSTED))
             for claim in waiting
             if claim is not None
         )
