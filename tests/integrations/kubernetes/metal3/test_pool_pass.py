@@ -50,6 +50,23 @@ async def test_an_object_that_came_just_before_ours_under_another_name_is_respec
     assert stage.caches.record(POOL).book.doubled == set()
 
 
+async def test_ks2_an_object_that_was_made_for_the_claim_and_is_seen_late_is_adopted() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+
+    def by_hand(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("POST", IP_ADDRESS):
+            stage.before = lambda *write: None
+            asyncio.get_running_loop().call_soon(lambda: stage.address("hand", "10.0.0.4", "c"))
+
+    stage.before = by_hand
+    await stage.settle()
+
+    assert stage.given() == {"hand": "10.0.0.4"}
+    assert stage.status("c")["address"]["name"] == "hand"
+
+
 async def test_two_objects_for_one_address_are_reported() -> None:
     stage = Stage()
     stage.pool()

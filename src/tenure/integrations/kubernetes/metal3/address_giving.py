@@ -17,6 +17,7 @@ from tenure.integrations.kubernetes.metal3.address_objects import (
     holder_of,
     owner_uids,
     pool_of,
+    position_of,
 )
 from tenure.integrations.kubernetes.metal3.claim_decision import PoolView
 from tenure.integrations.kubernetes.metal3.claim_reading import own_address, reference_of, was_served
@@ -170,7 +171,10 @@ class AddressGiving:
         ours, every earlier one is known; and a later one is refused by the webhook, which knows of ours.
         """
         await self.caches.addresses.reach(address, WATCH_WITHIN_S)
-        if not record.book.others_at(position, uid_of(claim), [holder_of(address)]):
+        is_other = record.book.others_at(position, uid_of(claim), [holder_of(address)])
+        # Or one for this very claim, which is adopted then (KS2).
+        made = [each for each in self.caches.addresses_for(claim) if key_of(each) != key_of(address)]
+        if not is_other and not any(self._is_own(view, claim, each) for each in made):
             return True
         LOG.warning("%s/%s: %s has another object, too; ours goes", *view.key, format_address(position))
         await self.claims.delete_address(self.caches.addresses.get(key_of(address)) or address)
@@ -191,7 +195,7 @@ class AddressGiving:
     def _is_own(self, view: PoolView, claim: Object, address: Object) -> bool:
         """Return whether an address object is a claim's own, so that the next pass adopts it."""
         names_it = uid_of(claim) in owner_uids(address) or claim_name_of(address) == key_of(claim)[1]
-        return names_it and pool_of(address) == view.key
+        return names_it and pool_of(address) == view.key and position_of(address) is not None
 
     async def refuse(self, claim: Object, message: str, reason: str = "") -> None:
         """Say on a claim, and in an event, why it has no address; not, if the server knows that it has."""
