@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
 from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS, PICKED_FOR
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable
@@ -15,34 +17,24 @@ def name_own(stage: Stage, claim: Object, address: str) -> None:
     stage.change(IP_CLAIM, key_of(claim)[1], lambda each: each["metadata"].update(annotations=marks))
 
 
-async def test_an_address_made_by_hand_between_the_reservation_and_the_creation_is_respected() -> None:
-    stage = Stage()
-    stage.pool()
-    stage.claim("c")
+def make_by_hand(stage: Stage, at: tuple[str, ResourceType], address: str, claim: str) -> None:
+    """Let a user make an address at the moment of the operator's first write of a sort; the watch brings it after."""
 
     def by_hand(method: str, kind: ResourceType, object: Object) -> None:
-        if (method, kind) == ("PATCH", IP_POOL) and "hand" not in stage.given():
-            stage.address("hand", "10.0.0.1", "vip")
-
-    stage.before = by_hand
-    await stage.settle()
-
-    assert stage.given() == {"hand": "10.0.0.1", "p-10-0-0-2": "10.0.0.2"}
-    assert stage.status("c")["address"]["name"] == "p-10-0-0-2"
-
-
-async def test_an_object_that_came_just_before_ours_under_another_name_is_respected() -> None:
-    """The watch brings it only after ours was created; the claim was not told of ours, which goes."""
-    stage = Stage()
-    stage.pool()
-    stage.claim("c")
-
-    def by_hand(method: str, kind: ResourceType, object: Object) -> None:
-        if (method, kind) == ("POST", IP_ADDRESS):
+        if (method, kind) == at:
             stage.before = lambda *write: None
-            asyncio.get_running_loop().call_soon(lambda: stage.address("hand", "10.0.0.1", "vip"))
+            asyncio.get_running_loop().call_soon(lambda: stage.address("hand", address, claim))
 
     stage.before = by_hand
+
+
+@pytest.mark.parametrize("at", [("PATCH", IP_CLAIM), ("PATCH", IP_POOL), ("POST", IP_ADDRESS)])
+async def test_an_address_made_by_hand_at_any_moment_of_a_pick_is_respected(at: tuple[str, ResourceType]) -> None:
+    """Under a name of its own, so that no name is a lock. If ours was made already, it goes before the claim has it."""
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    make_by_hand(stage, at, "10.0.0.1", "vip")
     await stage.settle()
 
     assert stage.given() == {"hand": "10.0.0.1", "p-10-0-0-2": "10.0.0.2"}
@@ -54,17 +46,27 @@ async def test_ks2_an_object_that_was_made_for_the_claim_and_is_seen_late_is_ado
     stage = Stage()
     stage.pool()
     stage.claim("c")
-
-    def by_hand(method: str, kind: ResourceType, object: Object) -> None:
-        if (method, kind) == ("POST", IP_ADDRESS):
-            stage.before = lambda *write: None
-            asyncio.get_running_loop().call_soon(lambda: stage.address("hand", "10.0.0.4", "c"))
-
-    stage.before = by_hand
+    make_by_hand(stage, ("POST", IP_ADDRESS), "10.0.0.4", "c")
     await stage.settle()
 
     assert stage.given() == {"hand": "10.0.0.4"}
     assert stage.status("c")["address"]["name"] == "hand"
+
+
+async def test_an_object_that_names_a_claim_and_is_anothers_makes_no_loop() -> None:
+    """It names c, and its owner is d, which lives: it is not adopted for c, and c gets an address of its own."""
+    stage = Stage()
+    stage.pool()
+    owner = stage.claim("d")
+    stage.address("odd", "10.0.0.7", "c")
+    reference = {"kind": "IPClaim", "name": "d", "uid": uid_of(owner)}
+    stage.change(IP_ADDRESS, "odd", lambda each: each["metadata"].update(ownerReferences=[reference]))
+    stage.claim("c")
+    await stage.settle()
+
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
+    assert stage.status("d")["address"]["name"] == "odd"
+    assert len([each for each in stage.writes if each[0] == "DELETE"]) == 0
 
 
 async def test_two_objects_for_one_address_are_reported() -> None:

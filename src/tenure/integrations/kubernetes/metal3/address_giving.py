@@ -13,13 +13,11 @@ from functools import partial
 
 from tenure.integrations.kubernetes.metal3.address_objects import (
     address_name,
-    claim_name_of,
     holder_of,
     owner_uids,
     pool_of,
-    position_of,
 )
-from tenure.integrations.kubernetes.metal3.claim_decision import PoolView
+from tenure.integrations.kubernetes.metal3.claim_decision import PoolView, is_of_claim
 from tenure.integrations.kubernetes.metal3.claim_reading import own_address, reference_of, was_served
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
@@ -171,10 +169,10 @@ class AddressGiving:
         ours, every earlier one is known; and a later one is refused by the webhook, which knows of ours.
         """
         await self.caches.addresses.reach(address, WATCH_WITHIN_S)
-        is_other = record.book.others_at(position, uid_of(claim), [holder_of(address)])
+        others = record.book.others_at(position, uid_of(claim), [holder_of(address)])
         # Or one for this very claim, which is adopted then (KS2).
         made = [each for each in self.caches.addresses_for(claim) if key_of(each) != key_of(address)]
-        if not is_other and not any(self._is_own(view, claim, each) for each in made):
+        if not others and not any(is_of_claim(each, claim, view) for each in made):
             return True
         LOG.warning("%s/%s: %s has another object, too; ours goes", *view.key, format_address(position))
         await self.claims.delete_address(self.caches.addresses.get(key_of(address)) or address)
@@ -185,17 +183,12 @@ class AddressGiving:
         """Look at the object that has the name of an address: it may be this claim's own, from before a crash."""
         await self.claims.read_address(view.key[0], name)
         found = self.caches.addresses.get((view.key[0], name))  # nothing, if it has gone since it was read
-        if found is not None and not self._is_own(view, claim, found):
+        if found is not None and not is_of_claim(found, claim, view):
             LOG.info("%s/%s: %s is not to be had: the name %s is taken", *view.key, format_address(position), name)
             self.caches.block_name(view.key, position, name)
             note = f"{format_address(position)} is not to be had: IPAddress {name} is there already"
             self.events.record(IP_CLAIM, claim, "Conflict", note, "Warning")
         self.look_again(view, record, claim)
-
-    def _is_own(self, view: PoolView, claim: Object, address: Object) -> bool:
-        """Return whether an address object is a claim's own, so that the next pass adopts it."""
-        names_it = uid_of(claim) in owner_uids(address) or claim_name_of(address) == key_of(claim)[1]
-        return names_it and pool_of(address) == view.key and position_of(address) is not None
 
     async def refuse(self, claim: Object, message: str, reason: str = "") -> None:
         """Say on a claim, and in an event, why it has no address; not, if the server knows that it has."""

@@ -227,15 +227,19 @@ def _is_paused(claim: Object, view: PoolView) -> bool:
 
 
 def _candidates(claim: Object, view: PoolView) -> list[Object]:
-    """Return the address objects that are the claim's: by the owner's uid, else by name if no living claim owns it."""
-    uid, name = uid_of(claim), key_of(claim)[1]
-    found = []
-    for address in view.addresses_for(claim):
-        owners = owner_uids(address)
-        by_name = claim_name_of(address) == name and not any(view.lives(owner) for owner in owners)
-        if pool_of(address) == view.key and position_of(address) is not None and (uid in owners or by_name):
-            found.append(address)
-    return found
+    return [address for address in view.addresses_for(claim) if is_of_claim(address, claim, view)]
+
+
+def is_of_claim(address: Object, claim: Object, view: PoolView) -> bool:
+    """Return whether an address object is a claim's: by the owner's uid, else by name if no living claim owns it (KD8).
+
+    This is the one rule for it: what another rule took for the claim's, a pass would neither adopt nor leave alone.
+    """
+    if pool_of(address) != view.key or position_of(address) is None:
+        return False
+    owners = owner_uids(address)
+    by_name = claim_name_of(address) == key_of(claim)[1] and not any(view.lives(owner) for owner in owners)
+    return uid_of(claim) in owners or by_name
 
 
 def _released(claim: Object, candidates: Sequence[Object]) -> list[Object]:

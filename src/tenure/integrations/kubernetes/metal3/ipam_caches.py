@@ -168,9 +168,13 @@ class IpamCaches:
     def is_cluster_paused(self, namespace: str, name: str) -> bool:
         """Return whether there is such a cluster, and it is paused."""
         cluster = self.clusters.get((namespace, name))
-        if cluster is None:
-            return False
-        return field(cluster, "spec", "paused") is True or PAUSED in annotations_of(cluster)
+        return cluster is not None and _is_paused(cluster)
+
+    def is_pool_paused(self, pool: Key) -> bool:
+        """Return whether a pool is paused, by itself or by its cluster (E3, E4)."""
+        found, cluster = self.pools.get(pool), self.record(pool).book.spec.cluster_name
+        is_marked = found is not None and PAUSED in annotations_of(found)
+        return is_marked or (bool(cluster) and self.is_cluster_paused(pool[0], cluster))
 
     def is_cluster_missing(self, pool: Key) -> bool:
         """Return whether a pool names a cluster that is not there (E2)."""
@@ -399,7 +403,11 @@ def _standing(cluster: Object | None) -> tuple[str, bool] | None:
     """Return what counts of a cluster: which it is, and whether it is paused."""
     if cluster is None:
         return None
-    return uid_of(cluster), field(cluster, "spec", "paused") is True or PAUSED in annotations_of(cluster)
+    return uid_of(cluster), _is_paused(cluster)
+
+
+def _is_paused(cluster: Object) -> bool:
+    return field(cluster, "spec", "paused") is True or PAUSED in annotations_of(cluster)
 
 
 def _uid(object: Object) -> Iterable[str]:

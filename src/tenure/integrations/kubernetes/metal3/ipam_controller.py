@@ -141,7 +141,7 @@ class IpamController:
         """Return whether an address without a claim may be released: not in a paused pool, nor in that of others."""
         key = pool_of(address)
         pool = self.caches.pools.get(key) if key is not None else None
-        return key is not None and not self.passes.is_paused(key) and (pool is None or self._serves(pool))
+        return key is not None and not self.caches.is_pool_paused(key) and (pool is None or self._serves(pool))
 
     def _check(self) -> None:
         """Raise if this process must not write: it does not lead any more, or another controller is at work."""

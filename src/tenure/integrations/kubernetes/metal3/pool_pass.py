@@ -277,13 +277,7 @@ class PoolPasses:
         view = self._view(key)
         if view.pool is None or not view.is_served or DELETE_FOR_MOVE in annotations_of(view.pool):
             return False
-        return not self.is_paused(key)
-
-    def is_paused(self, key: Key) -> bool:
-        """Return whether a pool is paused, by itself or by its cluster."""
-        view = self._view(key)
-        cluster = view.book.spec.cluster_name
-        return view.is_paused or (bool(cluster) and self.caches.is_cluster_paused(key[0], cluster))
+        return not self.caches.is_pool_paused(key)
 
     def _view(self, key: Key) -> PoolView:
         caches, pool = self.caches, self.caches.pools.get(key)

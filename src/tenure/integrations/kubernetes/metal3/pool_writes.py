@@ -117,10 +117,9 @@ class PoolWrites:
 
     async def _patch_status(self, key: Key, pool: Object, entries: list[Object]) -> Object:
         record = self.caches.record(key)
-        cluster = record.book.spec.cluster_name
         problem = problem_of(
-            record, pool, is_paused=bool(cluster) and self.caches.is_cluster_paused(key[0], cluster),
-            is_cluster_missing=self.caches.is_cluster_missing(key),
+            record, pool,
+            is_paused=self.caches.is_pool_paused(key), is_cluster_missing=self.caches.is_cluster_missing(key),
         )  # fmt: skip
         if problem[0] in ("SpecInvalid", "ClusterMissing", "AddressDoubled"):
             self.events.record(IP_POOL, pool, *problem, "Warning")

@@ -2,14 +2,13 @@
 
 import asyncio
 import logging
-import random
 from collections.abc import Callable, Iterator, Sequence
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.discovery import find_kind
 from tenure.integrations.kubernetes.runtime.informer import Handler
-from tenure.integrations.kubernetes.runtime.informer_group import COMPARED_EVERY_S, InformerGroup
+from tenure.integrations.kubernetes.runtime.informer_group import COMPARED_EVERY_S, InformerGroup, repeat_comparison
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType
 
 LOG = logging.getLogger(__name__)
@@ -75,13 +74,8 @@ class DiscoveredGroup:
         return await self._informers.compare() if self._informers else 0
 
     async def compare_regularly(self, every_s: float = COMPARED_EVERY_S) -> None:
-        """Compare until cancelled, beside ``run``; a server in trouble is asked again the next time."""
-        while True:
-            await asyncio.sleep(every_s * random.uniform(0.8, 1.2))
-            try:
-                await self.compare()
-            except (ApiError, ApiUnreachable, ValueError) as error:
-                LOG.warning("the caches cannot be compared with the server: %s", error)
+        """Compare until cancelled, beside ``run``."""
+        await repeat_comparison(self.compare, every_s)
 
     async def run(self) -> None:
         """Follow the server until cancelled."""

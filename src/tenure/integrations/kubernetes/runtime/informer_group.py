@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
@@ -81,14 +81,8 @@ class InformerGroup:
         return sum([await informer.compare() for informer in self._informers.values()])
 
     async def compare_regularly(self, every_s: float = COMPARED_EVERY_S) -> None:
-        """Compare until cancelled, beside ``run``; a server in trouble is asked again the next time."""
-        while True:
-            # Replicas that were started together do not list together.
-            await asyncio.sleep(every_s * random.uniform(0.8, 1.2))
-            try:
-                await self.compare()
-            except (ApiError, ApiUnreachable, ValueError) as error:
-                LOG.warning("the caches cannot be compared with the server: %s", error)
+        """Compare until cancelled, beside ``run``."""
+        await repeat_comparison(self.compare, every_s)
 
     def report_gone(self) -> None:
         """Report everything as gone, since the kind is not followed any more."""
@@ -103,3 +97,14 @@ class InformerGroup:
 
     def _of(self, namespace: str) -> Informer | None:
         return self._informers.get("") or self._informers.get(namespace)
+
+
+async def repeat_comparison(compare: Callable[[], Awaitable[int]], every_s: float) -> None:
+    """Compare until cancelled; a server in trouble is asked again the next time."""
+    while True:
+        # Replicas that were started together do not list together.
+        await asyncio.sleep(every_s * random.uniform(0.8, 1.2))
+        try:
+            await compare()
+        except (ApiError, ApiUnreachable, ValueError) as error:
+            LOG.warning("the caches cannot be compared with the server: %s", error)
