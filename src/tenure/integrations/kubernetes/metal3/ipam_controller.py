@@ -92,7 +92,7 @@ class IpamController:
             await self._runner.cleanup()
 
     def not_ready(self) -> Mapping[str, str]:
-        """Return what is not in the caches yet, whether a certificate is missing, and who else is at work."""
+        """Return what is not in the caches yet, whether a certificate is missing, and which other controller is at work."""
         others = {"another controller": self.others.reason} if self.others.reason else {}
         return self.caches.not_ready() | (self.host.not_ready() if self._settings.webhooks else {}) | others
 
@@ -114,14 +114,18 @@ class IpamController:
                 tasks.create_task(self._certificates.show(self.host))
 
     async def lead(self) -> None:
-        """Serve claims until cancelled; everything is read from the server itself before the first pick (KP5)."""
+        """Serve claims until cancelled; the certificate of the webhooks does not wait for that."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._read_and_serve())
+            if self._settings.webhooks and not self._settings.webhook_certificates:
+                tasks.create_task(self._certificates.keep())
+
+    async def _read_and_serve(self) -> None:
+        """Read everything from the server itself before the first pick (KP5), then serve."""
         while not await self._has_compared():  # noqa: ASYNC110 - a server is asked again
             await asyncio.sleep(RETRY_S)
         self.caches.begin()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.others.unless_found(self._serve))
-            if self._settings.webhooks and not self._settings.webhook_certificates:
-                tasks.create_task(self._certificates.keep())
+        await self.others.unless_found(self._serve)
 
     async def _has_compared(self) -> bool:
         """Read everything; leaders change when servers are in trouble, so a list that fails is tried again."""
