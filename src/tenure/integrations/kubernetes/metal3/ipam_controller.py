@@ -92,7 +92,7 @@ class IpamController:
             await self._runner.cleanup()
 
     def not_ready(self) -> Mapping[str, str]:
-        """Return what is not in the caches yet, whether a certificate is missing, and which other controller is at work."""
+        """Return what the caches lack, whether a certificate is missing, and which other controller is at work."""
         others = {"another controller": self.others.reason} if self.others.reason else {}
         return self.caches.not_ready() | (self.host.not_ready() if self._settings.webhooks else {}) | others
 
