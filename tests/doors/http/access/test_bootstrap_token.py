@@ -4,6 +4,8 @@ import asyncio
 import errno
 import multiprocessing
 import os
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -121,3 +123,24 @@ def test_a_file_that_cannot_be_made_private_is_told_of_and_closed(
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(taken[0])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("writes", [True, False], ids=["with a token", "without one"])
+def test_a_server_that_makes_no_token_does_not_take_away_the_file_of_another(tmp_path: Path, writes: bool) -> None:
+    """Both have opened the file before the first has written: the second must not find it empty, and remove it."""
+    name = str(tmp_path / "first")
+    second = threading.Thread(target=_open_and_write_nothing, args=(name,))
+    with run_server._private_file(name) as file:
+        second.start()
+        time.sleep(0.2)
+        if writes:
+            file.write("the token")
+    second.join(10)
+
+    assert not second.is_alive()
+    assert [path.read_text() for path in tmp_path.iterdir()] == (["the token"] if writes else [])
+
+
+def _open_and_write_nothing(name: str) -> None:
+    with run_server._private_file(name):
+        pass

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import gc
 import logging
 import os
@@ -253,20 +254,48 @@ async def _first_token(site: Site, settings: Settings) -> str | None:
 
 @contextlib.contextmanager
 def _private_file(name: str) -> Iterator[TextIO]:
-    """Open a file that only its owner can read; if nothing is written to a new one, it goes again."""
-    own = stat.S_IRUSR | stat.S_IWUSR
-    with _told_of(name):
-        # A symbolic link could lead the token into a file that others read.
-        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, own)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            with _told_of(name):
-                # The mode above counts for a new file only.
-                os.fchmod(descriptor, own)
+    """Open a file that only its owner can read; if nothing is written to a new one, it goes again.
+
+    Servers of one machine may name the same file. Each has it alone: while it is empty, another would take it away, and
+    a token that is written into it would be lost.
+    """
+    with os.fdopen(_alone(name), "w") as file:
+        try:
             yield file
-    finally:
-        if not os.path.getsize(name):
+        finally:
+            file.flush()
+            if not os.fstat(file.fileno()).st_size:
+                os.unlink(name)
+
+
+def _alone(name: str) -> int:
+    """Open a file, and lock it until it is closed; one that went while its lock was waited for is opened again."""
+    own = stat.S_IRUSR | stat.S_IWUSR
+    while True:
+        with _told_of(name):
+            # A symbolic link could lead the token into a file that others read.
+            descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, own)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if _is_file(descriptor, name):
+            break
+        os.close(descriptor)
+    try:
+        with _told_of(name):
+            # The mode above counts for a new file only.
+            os.fchmod(descriptor, own)
+    except Invalid:
+        if not os.fstat(descriptor).st_size:
             os.unlink(name)
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_file(descriptor: int, name: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(name, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager
