@@ -1,8 +1,7 @@
 """Batches that overlap never wait for each other in a circle, because rows are inserted in the order of addresses."""
 
 import asyncio
-import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
@@ -17,10 +16,9 @@ from tenure.stores.postgres.transaction import plain_columns
 from tests.contract.providers import Ground, ledger_providers
 from tests.proof.mutants import unsorted_batch
 
-CONNECTIONS = 6
-BATCHES = 40
-ATTEMPTS = 10
-BASE = parse_address("10.0.0.1")
+FIRST, MIDDLE, LAST = (parse_address(f"10.0.0.{number}") for number in (1, 2, 3))
+ORDERS = ([FIRST, MIDDLE, LAST], [LAST, MIDDLE, FIRST])
+"""Two batches of the same addresses, chosen in opposite orders."""
 
 
 @pytest.fixture
@@ -39,40 +37,54 @@ async def test_overlapping_batches_never_wait_in_a_circle(place: tuple[str, Grou
 
 
 async def test_unsorted_batches_would(place: tuple[str, Ground]) -> None:
-    stuck = 0
     with unsorted_batch():
-        for _ in range(ATTEMPTS):  # on a busy machine the batches may run one after the other
-            stuck = stuck or await _stuck_batches(*place)
-
-    assert stuck > 0
+        assert await _stuck_batches(*place) == 1
 
 
 async def _stuck_batches(url: str, ground: Ground) -> int:
-    """Grant overlapping batches on several connections; count those that PostgreSQL had to break off."""
+    """Grant two batches that overlap, both begun before either goes on; count those that PostgreSQL had to break off.
+
+    A third transaction holds the address in the middle of both until both wait, so that they meet for certain.
+    """
     split = urlsplit(url)
     [schema] = parse_qs(split.query)["schema"]
     dsn = url.replace(f"&schema={schema}", "").replace(f"?schema={schema}", "")
-    settings = {"search_path": schema, "lock_timeout": "2s"}
-    connections = [await asyncpg.connect(dsn, server_settings=settings) for _ in range(CONNECTIONS)]
+    settings = {"search_path": schema, "lock_timeout": "5s"}
+    holder, *others = [await asyncpg.connect(dsn, server_settings=settings) for _ in range(3)]
     try:
-        stuck = await asyncio.gather(
-            *(_grant_batches(connection, ground, number) for number, connection in enumerate(connections))
-        )
+        held = holder.transaction()
+        await held.start()
+        await _grant(holder, ground, "holder", [MIDDLE])
+        batches = [
+            asyncio.create_task(_grant(connection, ground, f"batch-{number}", places))
+            for number, (connection, places) in enumerate(zip(others, ORDERS, strict=True))
+        ]
+        await _until_waiting(holder, others)
+        await held.rollback()
+        return sum(await asyncio.gather(*batches))
     finally:
-        for connection in connections:
+        for connection in (holder, *others):
             await connection.close()
-    return sum(stuck)
 
 
-async def _grant_batches(connection: "asyncpg.Connection[asyncpg.Record]", ground: Ground, number: int) -> int:
-    chance = random.Random(number)
-    stuck = 0
-    for batch in range(BATCHES):
-        # Every connection meets the others on the same addresses, each in an order of its own.
-        places = [BASE + batch * 200 + offset for offset in chance.sample(range(200), 100)]
-        wishes = [Wish(ground.networks[0], place, place, f"pod/{number}-{batch}-{place}") for place in places]
-        try:
-            await connection.fetch(SQL["grant_plain"], ground.space, ground.version, *plain_columns(wishes), None)
-        except STUCK:
-            stuck += 1
-    return stuck
+async def _grant(
+    connection: "asyncpg.Connection[asyncpg.Record]", ground: Ground, owner: str, places: Sequence[int]
+) -> bool:
+    """Grant addresses in one statement; return whether it was broken off."""
+    wishes = [Wish(ground.networks[0], place, place, f"{owner}-{place}") for place in places]
+    try:
+        await connection.fetch(SQL["grant_plain"], ground.space, ground.version, *plain_columns(wishes), None)
+    except STUCK:
+        return True
+    return False
+
+
+async def _until_waiting(
+    watcher: "asyncpg.Connection[asyncpg.Record]", others: "Sequence[asyncpg.Connection[asyncpg.Record]]"
+) -> None:
+    """Wait until each of some connections waits for a lock."""
+    pids = [each.get_server_pid() for each in others]
+    query = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND pid = ANY($1)"
+    async with asyncio.timeout(10):
+        while await watcher.fetchval(query, pids) < len(pids):  # noqa: ASYNC110 - the server is asked
+            await asyncio.sleep(0.01)
