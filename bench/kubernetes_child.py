@@ -22,7 +22,7 @@ import orjson
 
 from bench.jobs import Result
 from bench.kubernetes_cases import ADDRESSES, BARE, LISTED, OURS, WORK
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, MADE_FOR
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, MADE_FOR
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.informer import Informer

@@ -17,7 +17,7 @@ from bench.cases import Case
 from bench.crew import LONGEST_S, ROOT, Sample, summed
 from bench.jobs import Result
 from bench.kubernetes_cases import CLAIMS_OURS, CLAIMS_UNTHROTTLED
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, IP_POOL, finalizers_of, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL, finalizers_of, text
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.informer import Informer

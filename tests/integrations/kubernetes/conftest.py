@@ -9,15 +9,17 @@ from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tests.infrastructure.kube import OPERATOR, KubeServer, fresh_namespace, shared_kube
 from tests.infrastructure.postgres import once_a_run
 from tests.integrations.kubernetes.cluster import install
+from tests.integrations.kubernetes.cluster_api import IPAM, install_cluster_api
 
 
 @pytest.fixture(scope="session")
 def kube() -> KubeServer:
-    """Give the run's API server, with the operator's roles installed."""
+    """Give the run's API server, with the operator's kinds and roles, and Cluster API's claims and addresses."""
     server = shared_kube()
     with once_a_run("kube-roles") as first:
         if first:
             install(server)
+            install_cluster_api(server, *IPAM)
     return server
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tenure.doors.cli.commands.operator.run_operator import operator
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
 from tenure.integrations.kubernetes.shipped_manifests import PARTS, read_manifest
@@ -101,8 +101,10 @@ def may(kube: KubeServer, user: str, verb: str, group: str, resource: str, names
         (IP_POOL.group, "ipaddresses/status", set()),
         (IP_POOL.group, "ippools/finalizers", {"update"}),
         (IP_POOL.group, "ipclaims/finalizers", {"update"}),
-        ("ipam.cluster.x-k8s.io", "ipaddresses", READ),
-        ("ipam.cluster.x-k8s.io", "ipaddressclaims", set()),
+        ("ipam.cluster.x-k8s.io", "ipaddresses", {*READ, "create", "patch", "delete"}),
+        ("ipam.cluster.x-k8s.io", "ipaddressclaims", {*READ, "patch"}),
+        ("ipam.cluster.x-k8s.io", "ipaddressclaims/status", {"patch"}),
+        ("ipam.cluster.x-k8s.io", "ipaddressclaims/finalizers", {"update"}),
         ("cluster.x-k8s.io", "clusters", READ),
         ("coordination.k8s.io", "leases", READ),
         ("", "secrets", set()),
@@ -146,15 +148,17 @@ def test_people_who_may_view_or_edit_a_namespace_may_do_so_with_pools_claims_and
 def test_webhooks_are_asked_for_writes_of_others_and_never_for_a_deletion() -> None:
     """KP2: operator down, only creates and updates of our kinds are refused; our own writes are not asked for."""
     for document in read_manifest("webhooks.yaml"):
-        [webhook] = document["webhooks"]
-        [rule] = webhook["rules"]
-        [condition] = webhook["matchConditions"]
-
         assert document["metadata"]["name"] == OperatorSettings().lease == "tenure-operator"
-        assert rule["operations"] == ["CREATE", "UPDATE"]
-        assert rule["resources"] == [IP_POOL.plural, IP_CLAIM.plural, IP_ADDRESS.plural]
-        assert condition["expression"] == f'request.userInfo.username != "{OPERATOR}"'
-        assert (webhook["failurePolicy"], webhook["timeoutSeconds"], webhook["sideEffects"]) == ("Fail", 5, "None")
+        for webhook in document["webhooks"]:
+            [rule] = webhook["rules"]
+            assert rule["operations"] == ["CREATE", "UPDATE"]
+            assert webhook["matchConditions"][0]["expression"] == f'request.userInfo.username != "{OPERATOR}"'
+            assert (webhook["timeoutSeconds"], webhook["sideEffects"]) == (5, "None")
+        ours, cluster_apis = document["webhooks"]
+        assert ours["rules"][0]["resources"] == [IP_POOL.plural, IP_CLAIM.plural, IP_ADDRESS.plural]
+        assert (ours["failurePolicy"], cluster_apis["failurePolicy"]) == ("Fail", "Ignore")
+        assert cluster_apis["rules"][0]["apiGroups"] == ["ipam.cluster.x-k8s.io"]
+        assert "IPPool" in cluster_apis["matchConditions"][1]["expression"]
 
 
 def test_the_arguments_of_pods_are_options_of_the_command() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3 import ipam_kinds
+from tenure.integrations.kubernetes.metal3.objects import ipam_kinds
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "kubernetes-objects.md"

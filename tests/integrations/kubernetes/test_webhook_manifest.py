@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.webhook_host import Admission, AdmissionRequest, Decision, WebhookHost
@@ -55,7 +55,8 @@ async def asked(kube: KubeServer, namespace: str, tmp_path: Path) -> AsyncIterat
     documents = documents_of(["webhooks"], namespaces=[namespace], webhook_url=url)
     for document in documents:
         document["metadata"]["name"] = namespace
-        document["webhooks"][0]["clientConfig"]["caBundle"] = host.authority
+        for webhook in document["webhooks"]:
+            webhook["clientConfig"]["caBundle"] = host.authority
         create(kube, document)
     try:
         yield host

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
 from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext, PortTaken
 from tenure.integrations.kubernetes.operator_probes import Sample, serve_probes
 from tenure.integrations.kubernetes.operator_samples import runtime_samples
@@ -23,8 +24,8 @@ LOG = logging.getLogger(__name__)
 MakeClient = Callable[[credentials.Loader, RuntimeMeter], ApiClient]
 """Make the client of the controllers; a test gives one whose writes fail."""
 MakeController = Callable[[OperatorContext], Controller]
-CONTROLLERS: dict[str, MakeController] = {IpamController.name: IpamController}
-"""Every controller that ``--controllers`` may name."""
+CONTROLLERS: dict[str, MakeController] = dict.fromkeys(CLAIM_KINDS, IpamController)
+"""Every controller that ``--controllers`` may name (KD12). Claims of all kinds have one, since they share pools."""
 
 
 @dataclass
@@ -57,8 +58,9 @@ async def started(settings: OperatorSettings, make_client: MakeClient = plain_cl
     # The lease has a session of its own: whatever the controllers' requests wait for, it is renewed (KP11).
     async with make_client(load, meter) as client, ApiClient(load, in_flight=2, meter=meter) as lease_client:
         lease = LeaderLease(lease_client, settings.own_namespace, settings.lease, settings.identity)
+        client.fence = lease.check  # a leader that was stopped, and wakes when another leads, sends nothing more
         context = OperatorContext(settings, client, lease, EventRecorder(client, "tenure-operator", meter), meter)
-        controllers = [CONTROLLERS[name](context) for name in settings.controllers]
+        controllers = [make(context) for make in dict.fromkeys(CONTROLLERS[name] for name in settings.controllers)]
         try:
             probes, port = await serve_probes(
                 settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context, controllers)

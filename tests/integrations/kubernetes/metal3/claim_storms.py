@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import count
 
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists
 from tenure.integrations.kubernetes.runtime.resource_types import key_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube

@@ -6,6 +6,7 @@ import pytest
 
 from tests.infrastructure.kube import KubeServer, private_kube
 from tests.integrations.kubernetes.metal3.metal3_manager import cut_definitions, install_beside
+from tests.integrations.kubernetes.metal3.old_clusters import install_clusters
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in
 
 
@@ -18,6 +19,14 @@ def unserved(kube: KubeServer, namespace: str) -> Namespace:
 @pytest.fixture
 def served(kube: KubeServer, unserved: Namespace) -> Iterator[Namespace]:
     """Give a namespace that an operator serves."""
+    with operator_in(kube, unserved.name):
+        yield unserved
+
+
+@pytest.fixture
+def clustered(kube: KubeServer, unserved: Namespace) -> Iterator[Namespace]:
+    """Give a served namespace of a server that has clusters."""
+    install_clusters(kube)
     with operator_in(kube, unserved.name):
         yield unserved
 

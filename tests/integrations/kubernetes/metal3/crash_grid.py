@@ -10,7 +10,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS, PAUSED, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    IP_ADDRESS,
+    IP_CLAIM,
+    IP_POOL,
+    OWN_ADDRESS,
+    PAUSED,
+    text,
+)
 from tenure.integrations.kubernetes.operator import MakeClient, plain_client
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.faulty_client import Cell, WriteFaults

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import JSON_PATCH, ApiClient, Propagation
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.credentials import Loader
@@ -100,8 +100,17 @@ class WriteFaults:
         await asyncio.gather(*self._landing)
 
 
+def _no_fence() -> None:
+    """Let everything be sent."""
+
+
 class FaultyClient(ApiClient):
-    """A client that asks ``WriteFaults`` before every write."""
+    """A client that asks ``WriteFaults`` before every write.
+
+    It has no fence: what arrives late here was sent when its sender still led.
+    """
+
+    fence = property(lambda self: _no_fence, lambda self, _: None)
 
     def __init__(self, load: Loader, meter: RuntimeMeter, faults: WriteFaults) -> None:
         super().__init__(load, meter=meter)

@@ -6,12 +6,19 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, owner_uids, pool_of
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
-    ADDRESS_FINALIZER,
-    CLAIM_FINALIZER,
+from tenure.integrations.kubernetes.metal3.objects.address_objects import (
+    claim_id_of,
+    claim_name_of,
+    owner_uids,
+    pool_of,
+)
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, METAL3, id_of, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
@@ -22,14 +29,14 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, OBJECT, RESERVED
-from tenure.integrations.kubernetes.metal3.reservations import reserved_in
+from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
+from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, OBJECT, OF_CLAIMS, holder_of
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
-from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectMissing
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of, version_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.infrastructure.kube import KubeServer
 
@@ -80,6 +87,13 @@ class IpamUser:
         """Create a claim."""
         return await self.create(IP_CLAIM, name, {"pool": {"name": pool}}, **metadata)
 
+    async def claim_of(self, kind: ClaimKind, name: str, pool: str, **metadata: object) -> Object:
+        """Create a claim of a kind."""
+        if kind is METAL3:
+            return await self.claim(name, pool, **metadata)
+        reference = {"apiGroup": IP_POOL.group, "kind": IP_POOL.kind, "name": pool}
+        return await self.create(kind.claim, name, {"poolRef": reference}, **metadata)
+
     async def address(self, name: str, address: str, claim: str, pool: str) -> Object:
         """Create an address by hand."""
         spec = {"address": address, "pool": {"name": pool}, "claim": {"name": claim}}
@@ -101,13 +115,21 @@ class IpamUser:
             await self._patch(kind, name, {"metadata": {"finalizers": None}})
 
     async def all_of(self, kind: ResourceType) -> list[Object]:
-        """List all objects of a kind."""
-        items: list[Object] = (await self.client.get(kind.path(self.namespace)))["items"]
-        return items
+        """List all objects of a kind; a kind that the server does not have has none."""
+        try:
+            items: list[Object] = (await self.client.get(kind.path(self.namespace)))["items"]
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return []
+        return [{"apiVersion": kind.api_version, "kind": kind.kind, **each} for each in items]
 
     async def find(self) -> Found:
-        """List everything."""
-        return Found(*await asyncio.gather(*(self.all_of(kind) for kind in (IP_POOL, IP_CLAIM, IP_ADDRESS))))
+        """List everything, of both kinds of claims."""
+        claims = [each.claim for each in CLAIM_KINDS.values()]
+        addresses = [each.address for each in CLAIM_KINDS.values()]
+        pools, *others = await asyncio.gather(*(self.all_of(kind) for kind in (IP_POOL, *claims, *addresses)))
+        return Found(pools, list(chain(*others[: len(claims)])), list(chain(*others[len(claims) :])))
 
     async def delete_all(self, *kinds: ResourceType) -> None:
         """Delete all objects of some kinds, all at once."""
@@ -161,15 +183,15 @@ def disagreements(found: Found, controller: IpamController | None) -> list[str]:
 
 def _pool_faults(pool: Object, found: Found, controller: IpamController | None) -> Iterator[str]:
     name = key_of(pool)[1]
-    claims = [each for each in found.claims if text(each, "spec", "pool", "name") == name]
+    claims = [each for each in found.claims if (of := reference_of(each)) and of.pool == key_of(pool)]
     addresses = [each for each in found.addresses if pool_of(each) == key_of(pool)]
     for address, count in Counter(text(each, "spec", "address") for each in addresses).items():
         if count > 1:
             yield f"{name}: {address} is there {count} times"
     for claim in claims:
-        yield from _claim_faults(claim, [each for each in addresses if claim_name_of(each) == key_of(claim)[1]])
-    names = {key_of(each)[1] for each in claims}
-    yield from (f"{key_of(each)[1]} has no claim" for each in addresses if claim_name_of(each) not in names)
+        yield from _claim_faults(claim, [each for each in addresses if claim_id_of(each) == id_of(claim)])
+    known = {id_of(each) for each in claims}
+    yield from (f"{key_of(each)[1]} has no claim" for each in addresses if claim_id_of(each) not in known)
     if reserved_in(pool):
         yield f"{name}: reservations are left: {reserved_in(pool)}"
     truth = {claim_name_of(each): text(each, "spec", "address") for each in addresses}
@@ -188,11 +210,12 @@ def _claim_faults(claim: Object, own: list[Object]) -> Iterator[str]:
         yield f"{name} has {len(own)} addresses: {[key_of(each)[1] for each in own]}"
         return
     (address,) = own
-    if text(claim, "status", "address", "name") != key_of(address)[1] or text(claim, "status", "errorMessage"):
+    kind = kind_of(claim)
+    if kind.served(claim, address, has_room=False) is not None:
         yield f"{name} says {claim.get('status')}, and has {key_of(address)[1]}"
     if annotations_of(claim).get(OWN_ADDRESS) != text(address, "spec", "address"):
         yield f"{name} is noted to have {annotations_of(claim).get(OWN_ADDRESS)}"
-    if CLAIM_FINALIZER not in finalizers_of(claim) or ADDRESS_FINALIZER not in finalizers_of(address):
+    if kind.claim_finalizer not in finalizers_of(claim) or kind.address_finalizer not in finalizers_of(address):
         yield f"{name} or its address has no finalizer"
     if owner_uids(address) != [uid_of(claim)]:
         yield f"{key_of(address)[1]} is owned by {owner_uids(address)}, and not by {name} alone"
@@ -203,12 +226,12 @@ def _book_faults(
 ) -> Iterator[str]:
     book = controller.caches.record(key_of(pool)).book
     own = {uid_of(each): annotations_of(each).get(OWN_ADDRESS, "") for each in claims}
-    listed = {(OBJECT, key_of(each)[1]): parse_address(text(each, "spec", "address")) for each in addresses}
+    listed = {holder_of(each): parse_address(text(each, "spec", "address")) for each in addresses}
     listed |= {(CLAIM, uid): parse_address(address) for uid, address in own.items() if address}
-    sorts = (OBJECT, CLAIM, RESERVED)
+    sorts = (OBJECT, *OF_CLAIMS)
     noted = {holder: book.position_of(holder) for sort in sorts for holder in book.holders_of_sort(sort)}
-    if noted != listed:
-        yield f"{key_of(pool)[1]}: the book has {noted}, a fresh list {listed}"
+    if differing := noted.items() ^ listed.items():
+        yield f"{key_of(pool)[1]}: only the book, or only a fresh list, has {sorted(map(str, differing))[:10]}"
 
 
 @contextlib.asynccontextmanager
@@ -226,30 +249,43 @@ class AddressWitness:
     seen: int = 0
 
     def __post_init__(self) -> None:
-        self._at: dict[tuple[object, str], set[str]] = {}
+        self._at: dict[tuple[object, ...], set[str]] = {}
+        self._spans: dict[tuple[object, ...], dict[str, tuple[int, int]]] = {}
+        """For each place the objects of both kinds, with the first and the last version in which each was seen."""
 
     def address_changed(self, delta: Delta) -> None:
-        """Note an address that two objects of a pool have."""
+        """Note an address that two objects of a pool have: of one kind, at once."""
         self.seen += 1
         if delta.before is not None:
-            self._at[_place(delta.before)].discard(uid_of(delta.before))
+            self._at[_place(delta.before), kind_of(delta.before)].discard(uid_of(delta.before))
         if delta.after is not None:
-            holders = self._at.setdefault(_place(delta.after), set())
-            holders.add(uid_of(delta.after))
+            place, uid, version = _place(delta.after), uid_of(delta.after), version_of(delta.after)
+            holders = self._at.setdefault((place, kind_of(delta.after)), set())
+            holders.add(uid)
             if len(holders) > 1:
-                self.breaches.append(f"{_place(delta.after)} was there {len(holders)} times")
+                self.breaches.append(f"{place} was there {len(holders)} times")
+            spans = self._spans.setdefault(place, {})
+            spans[uid] = (spans.get(uid, (version,))[0], version)
+
+    def judge_kinds(self) -> None:
+        """Note an address that objects of two kinds had: two watches have no order, but their versions have."""
+        for place, spans in self._spans.items():
+            ordered = sorted(spans.values())
+            for (_, last), (first, _) in pairwise(ordered):
+                if first < last:
+                    self.breaches.append(f"{place} had an object until {last} at least, and another one from {first}")
 
     def claim_changed(self, delta: Delta) -> None:
         """Note a living claim that was given an address, and then another."""
         before, after = delta.before, delta.after
         if before is None or after is None or uid_of(before) != uid_of(after):
             return
-        former, given = (text(each, "status", "address", "name") for each in (before, after))
+        former, given = (kind_of(each).given(each) for each in (before, after))
         if former and given != former:
             self.breaches.append(f"{delta.key[1]} had {former}, and then {given or 'none'}")
 
 
-def _place(address: Object) -> tuple[object, str]:
+def _place(address: Object) -> tuple[object, ...]:
     return pool_of(address), text(address, "spec", "address")
 
 
@@ -257,9 +293,11 @@ def _place(address: Object) -> tuple[object, str]:
 async def witness(user: IpamUser) -> AsyncIterator[AddressWitness]:
     """Watch a namespace for as long as the block; a breach at its end is an error."""
     seen = AddressWitness()
-    informers = [Informer(user.client, kind, namespace=user.namespace) for kind in (IP_ADDRESS, IP_CLAIM)]
-    for informer, handler in zip(informers, (seen.address_changed, seen.claim_changed), strict=True):
-        informer.on_change(handler)
+    informers = []
+    for kind in CLAIM_KINDS.values():
+        for type, handler in ((kind.address, seen.address_changed), (kind.claim, seen.claim_changed)):
+            informers.append(Informer(user.client, type, namespace=user.namespace))
+            informers[-1].on_change(handler)
     tasks = [asyncio.create_task(informer.run()) for informer in informers]
     for informer in informers:
         await informer.synced.wait()
@@ -269,4 +307,5 @@ async def witness(user: IpamUser) -> AsyncIterator[AddressWitness]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+    seen.judge_kinds()
     assert not seen.breaches, "\n".join(seen.breaches)

@@ -21,12 +21,9 @@ from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.free_port import free_port
 from tests.infrastructure.kube import ADMIN, KubeServer
 from tests.integrations.kubernetes.cluster import await_kind, create
+from tests.integrations.kubernetes.cluster_api import CLUSTERS, IPAM, definitions
 
 PROGRAM = "metal3-ipam"
-CLUSTER_API = ("sigs.k8s.io/cluster-api", "v1.13.3")
-"""The module that this version of the manager is built with."""
-WATCHED = ("cluster.x-k8s.io_clusters", "ipam.cluster.x-k8s.io_ipaddressclaims", "ipam.cluster.x-k8s.io_ipaddresses")
-"""Kinds of Cluster API without which the manager ends."""
 OURS_ALONE = {
     "tenure", "allocationStrategy", "owner", "ipAddress", "Address", "Name", "allocations", "addresses",
 }  # fmt: skip
@@ -50,9 +47,8 @@ def cut_definitions() -> list[dict[str, Any]]:
 
 
 def cluster_api_definitions() -> list[dict[str, Any]]:
-    """Return the definitions of Cluster API's kinds that the manager watches."""
-    folder = module_folder(*CLUSTER_API) / "config" / "crd" / "bases"
-    return [yaml.safe_load((folder / f"{name}.yaml").read_text("utf-8")) for name in WATCHED]
+    """Return the definitions of Cluster API's kinds that the manager watches, and ends without."""
+    return definitions(CLUSTERS, *IPAM)
 
 
 def install_beside(server: KubeServer, definitions: Sequence[dict[str, Any]]) -> None:

@@ -9,7 +9,8 @@ from typing import Any, cast
 from tenure.integrations.kubernetes.metal3.address_giving import AddressGiving
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLAIM_FINALIZER,
     DELETE_FOR_MOVE,
     IP_ADDRESS,
@@ -35,6 +36,11 @@ LATER_S = 0.11
 
 Interference = Callable[[str, ResourceType, Object], None]
 """Called before a write is done: its method, its kind, and the object."""
+
+
+def claim_id(name: str, kind: str = "IPClaim") -> ClaimId:
+    """Return which claim of the namespace is meant."""
+    return ClaimId(kind, NAMESPACE, name)
 
 
 class Stage:
@@ -97,8 +103,8 @@ class Stage:
     ) -> Object:
         marks = {OWN_ADDRESS: own, WISHED_ADDRESS: asks, PICKED_FOR: picked_for}
         annotations = {mark: value for mark, value in marks.items() if value}
-        spec = {"pool": {"name": pool}}
-        return self.put(IP_CLAIM, name, spec, annotations=annotations, finalizers=[CLAIM_FINALIZER], **metadata)
+        metadata.setdefault("finalizers", [CLAIM_FINALIZER])
+        return self.put(IP_CLAIM, name, {"pool": {"name": pool}}, annotations=annotations, **metadata)
 
     def address(self, name: str, address: str, claim: str, pool: str = "p", *, moves: bool = False) -> Object:
         metadata = {"annotations": {DELETE_FOR_MOVE: ""}} if moves else {}

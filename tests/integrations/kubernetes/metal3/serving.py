@@ -21,7 +21,7 @@ import yaml
 
 from tenure.integrations.kubernetes import operator as shell
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
@@ -250,8 +250,8 @@ def registered(server: KubeServer, controller: IpamController, port: int, namesp
 def settings_for(server: KubeServer, *namespaces: str, **words: Any) -> OperatorSettings:
     """Return settings of an operator for namespaces, with the rights that are shipped (KP7)."""
     place = OperatorSettings(
-        str(server.kubeconfig(OPERATOR)), namespaces=namespaces, controllers=("metal3",), own_namespace="tenure-system",
-        lease=f"m3-{secrets.token_hex(5)}", port=0, webhooks=False,
+        str(server.kubeconfig(OPERATOR)), namespaces=namespaces, controllers=("metal3", "capi"),
+        own_namespace="tenure-system", lease=f"m3-{secrets.token_hex(5)}", port=0, webhooks=False,
     )  # fmt: skip
     return replace(place, **words)
 

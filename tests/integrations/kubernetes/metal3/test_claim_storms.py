@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, MADE_FOR, PAUSED
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, MADE_FOR, PAUSED
 from tenure.integrations.kubernetes.runtime.resource_types import key_of, uid_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.claim_storms import come_and_go, storm

@@ -1,36 +1,14 @@
 """Pools that belong to a cluster, pauses and filters: cases E of the conformance list, KD11."""
 
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import CLUSTER, IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of
 from tests.infrastructure.kube import KubeServer
-from tests.infrastructure.postgres import once_a_run
-from tests.integrations.kubernetes.cluster import await_kind, create, plain_definition
+from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1, cluster
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
-
-DEFINITION = plain_definition("cluster.x-k8s.io", "v1beta1", "clusters", "Cluster")
-"""Cluster API's kind as far as these cases need it; in an older version than the first that is looked for."""
-V1BETA1 = type(CLUSTER)(CLUSTER.group, "v1beta1", CLUSTER.plural, CLUSTER.kind)
-
-
-@pytest.fixture
-def clustered(kube: KubeServer, unserved: Namespace) -> Iterator[Namespace]:
-    """Give a served namespace of a server that has clusters."""
-    with once_a_run("kube-clusters") as first:
-        if first:
-            create(kube, DEFINITION)
-            await_kind(kube, DEFINITION)
-    with operator_in(kube, unserved.name):
-        yield unserved
-
-
-def cluster(space: Namespace, name: str, **spec: Any) -> dict[str, Any]:
-    return space.create(V1BETA1, name, spec)
 
 
 def test_e1_e10_a_pool_of_a_cluster_is_labelled_and_owned(clustered: Namespace) -> None:

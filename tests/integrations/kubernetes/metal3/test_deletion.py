@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     ADDRESS_FINALIZER,
     CLAIM_FINALIZER,
     IP_ADDRESS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED, RESERVING
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED, RESERVING
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of, version_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
 from tests.integrations.kubernetes.metal3.metal3_manager import install_beside, own_definitions

@@ -1,11 +1,11 @@
 """What the caches remember, and what they forget. No server is needed."""
 
 from tenure.integrations.kubernetes.metal3.claim_decision import Leave
-from tenure.integrations.kubernetes.metal3.claim_reading import reference_of
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.kernel.addressing.addresses import parse_address
-from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, POOL, Stage, numbered
+from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, POOL, Stage, claim_id, numbered
 
 
 async def test_a_server_that_was_restored_has_lost_no_claim() -> None:
@@ -55,11 +55,11 @@ def test_a_line_that_is_looked_at_again_and_again_does_not_grow() -> None:
     record = PoolRecord()
     for _ in range(50):
         for name in numbered(20):
-            record.leave_line((NAMESPACE, name))
-            record.join_line((NAMESPACE, name), ("2026", name))
+            record.leave_line(claim_id(name))
+            record.join_line(claim_id(name), ("2026", name))
 
     assert len(record._line) == record.waiting == 20
-    assert record.next_in_line() == (NAMESPACE, "c00000")
+    assert record.next_in_line() == claim_id("c00000")
 
 
 def test_kd6_only_a_claim_that_is_there_waits_for_its_moved_address() -> None:
@@ -73,10 +73,10 @@ def test_kd6_only_a_claim_that_is_there_waits_for_its_moved_address() -> None:
     reference = reference_of(claim)
     assert reference is not None
 
-    assert not stage.caches.is_moved((NAMESPACE, "c"))
+    assert not stage.caches.is_moved(claim_id("c"))
     stage.address("a", "10.0.0.1", "c", moves=True)
     stage.remove(IP_ADDRESS, "a")
-    assert stage.caches.is_moved((NAMESPACE, "c"))
+    assert stage.caches.is_moved(claim_id("c"))
     assert isinstance(stage.passes._decide(stage.passes._view(POOL), stage.caches.record(POOL), claim), Leave)
 
 
@@ -98,7 +98,7 @@ async def test_who_holds_an_address_is_known_before_its_object_is_there() -> Non
     stage.claim("c", own="10.0.0.5")
     place = parse_address("10.0.0.5")
 
-    assert stage.caches.claims_at(POOL, place) == ["c"]
+    assert stage.caches.claims_at(POOL, place) == [claim_id("c")]
     assert stage.caches.addresses_at(POOL, place) == []
     await stage.settle()
     assert [each["metadata"]["name"] for each in stage.caches.addresses_at(POOL, place)] == ["p-10-0-0-5"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tools.build_kube import find_go, run
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.shipped_manifests import documents_of, written

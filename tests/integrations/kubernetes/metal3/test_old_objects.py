@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE
 from tests.infrastructure.kube import OPERATOR, KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.claim_storms import come_and_go

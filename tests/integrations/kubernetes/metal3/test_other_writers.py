@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
-from tenure.integrations.kubernetes.metal3.ipam_kinds import ADDRESS_FINALIZER, IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import ADDRESS_FINALIZER, IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.metal3.other_writers import METAL3S_LEASE
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Object, ResourceType
 from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube

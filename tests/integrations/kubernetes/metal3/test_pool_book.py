@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, OBJECT, RESERVED, RESTS_S, Holder, PoolBook
-from tenure.integrations.kubernetes.metal3.pool_spec import read_pool_spec
 from tenure.kernel.addressing.addresses import Family, format_address, parse_address
 
 

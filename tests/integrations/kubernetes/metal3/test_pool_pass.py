@@ -5,7 +5,13 @@ import asyncio
 import pytest
 
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS, PICKED_FOR
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    IP_ADDRESS,
+    IP_CLAIM,
+    IP_POOL,
+    OWN_ADDRESS,
+    PICKED_FOR,
+)
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered
@@ -30,10 +36,13 @@ def make_by_hand(stage: Stage, at: tuple[str, ResourceType], address: str, claim
 
 @pytest.mark.parametrize("at", [("PATCH", IP_CLAIM), ("PATCH", IP_POOL), ("POST", IP_ADDRESS)])
 async def test_an_address_made_by_hand_at_any_moment_of_a_pick_is_respected(at: tuple[str, ResourceType]) -> None:
-    """Under a name of its own, so that no name is a lock. If ours was made already, it goes before the claim has it."""
+    """Under a name of its own, so that no name is a lock. If ours was made already, it goes before the claim has it.
+
+    A claim without its finalizer gets that first.
+    """
     stage = Stage()
     stage.pool()
-    stage.claim("c")
+    stage.claim("c", finalizers=[])
     make_by_hand(stage, at, "10.0.0.1", "vip")
     await stage.settle()
 
@@ -132,6 +141,34 @@ async def test_a_claim_in_the_line_does_not_block_the_address_it_once_named() ->
     stage.remove(IP_ADDRESS, "hand")
     await stage.settle()
     assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
+
+
+async def test_a_claim_in_the_line_gets_what_another_leader_has_reserved_for_it() -> None:
+    """The address is not free for others then, so that nothing else would wake the claim."""
+    stage = Stage()
+    stage.pool("10.0.0.7", "10.0.0.7")
+    stage.address("hand", "10.0.0.7", "vip")
+    uid = uid_of(stage.claim("c1"))
+    await stage.settle()
+    assert stage.status("c1")["errorMessage"] == "Exhausted IP Pools"
+
+    reserving = [{"address": "10.0.0.7", "uid": uid, "kind": "IPClaim"}]
+    stage.change(IP_POOL, "p", lambda pool: pool["status"]["tenure"].update(reserving=reserving))
+    stage.remove(IP_ADDRESS, "hand")
+    await stage.settle()
+    assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
+
+
+async def test_a_leader_that_takes_over_gives_what_is_reserved() -> None:
+    """The former one may yet create its object: no other address is picked (KP4)."""
+    stage = Stage()
+    pool = stage.pool()
+    uid = uid_of(stage.claim("c1"))
+    reserving = [{"address": "10.0.0.7", "uid": uid, "kind": "IPClaim"}]
+    stage.change(IP_POOL, key_of(pool)[1], lambda pool: pool.update(status={"tenure": {"reserving": reserving}}))
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
 
 
 async def test_one_write_reserves_only_so_many_addresses() -> None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import STORED_INDEXES, WHOLE_AGAIN
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import STORED_INDEXES, WHOLE_AGAIN
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
-from tenure.integrations.kubernetes.metal3.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_status import LARGEST, own_status, shown_indexes, status_changes
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.cluster import create

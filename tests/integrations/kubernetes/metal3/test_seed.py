@@ -4,11 +4,9 @@ import time
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import CLUSTER_API_GROUP, IP_ADDRESS, IP_CLAIM, IP_POOL
-from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tests.infrastructure.kube import KubeServer
-from tests.infrastructure.postgres import once_a_run
-from tests.integrations.kubernetes.cluster import await_kind, create, plain_definition
+from tests.integrations.kubernetes.metal3.cluster_api_user import ClusterApiUser
 from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
 
 POOL = """
@@ -139,23 +137,16 @@ def test_ks3_a_pool_made_again_with_another_prefix_keeps_every_lease(kube: KubeS
         until(lambda: unserved.indexes() == {"c1": "10.0.0.1", "c2": "10.0.0.2"})
 
 
-def test_ks3_an_address_of_cluster_api_counts_as_well(kube: KubeServer, served: Namespace) -> None:
-    """Also one that comes when the operator runs already, and whose kind came later (KP6)."""
-    with once_a_run("kube-cluster-api-addresses") as first:
-        if first:
-            definition = plain_definition(CLUSTER_API_GROUP, "v1beta1", "ipaddresses", "IPAddress")
-            create(kube, definition)
-            await_kind(kube, definition)
-    kind = ResourceType(CLUSTER_API_GROUP, "v1beta1", "ipaddresses", "IPAddress")
+def test_ks3_an_address_of_cluster_api_counts_as_well(served: Namespace) -> None:
     served.pool("p", "10.0.0.1-10.0.0.2")
-    reference = {"apiGroup": "ipam.metal3.io", "kind": "IPPool", "name": "p"}
-    served.create(kind, "theirs", {"address": "10.0.0.1", "poolRef": reference, "claimRef": {"name": "x"}})
+    user = ClusterApiUser(served, "v1beta1")
+    user.address("theirs", "10.0.0.1", "x")
     until(lambda: (served.status().get("addresses") or {}).get("used") == 1)
     served.claim("c1")
     assert served.ip("c1") == "10.0.0.2"
     served.claim("c2")
     assert served.message("c2", "E") == "Exhausted IP Pools"
-    served.delete(kind, "theirs")
+    served.delete(user.addresses, "theirs")
     assert served.ip("c2") == "10.0.0.1"
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import JSON_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tests.infrastructure.kube import KubeServer

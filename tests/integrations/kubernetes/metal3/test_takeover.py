@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube

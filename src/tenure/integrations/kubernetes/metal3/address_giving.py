@@ -1,29 +1,35 @@
-"""Giving addresses to claims: the four writes of a batch, and what becomes of each claim when one of them fails.
+"""Giving addresses to claims: the writes of a batch, and what becomes of each claim when one of them fails.
 
-The order (KP3, KP4): the claim names the address; one conditional write on the pool reserves those of the batch; the
-objects are created; the claims say that they are served. Only one leader can have reserved an address, since the pool's
-version is named; and only one object can have its name.
+The order (KP3, KP4): one conditional write on the pool reserves the addresses of a batch, each for a claim; the objects
+are created; the claims say that they are served. Only one leader can have reserved an address, since the pool's version
+is named; and a leader that takes over gives a claim what is reserved for it. A claim without its finalizer gets that
+first, with its address. The others name their address later (``name_served``): it is for a move to another cluster, and
+nothing here waits for it.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
+from typing import Literal
 
-from tenure.integrations.kubernetes.metal3.address_objects import (
+from tenure.integrations.kubernetes.metal3.claim_decision import PoolView, is_of_claim
+from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites, has_finalizer
+from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
+from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     address_name,
-    holder_of,
     owner_uids,
     pool_of,
 )
-from tenure.integrations.kubernetes.metal3.claim_decision import PoolView, is_of_claim
-from tenure.integrations.kubernetes.metal3.claim_reading import own_address, reference_of, was_served
-from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, is_terminating, text
-from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
-from tenure.integrations.kubernetes.metal3.pool_book import CLAIM
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import Unserved
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of, was_served
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_terminating
+from tenure.integrations.kubernetes.metal3.pool_book import holder_of
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.runtime.api_errors import (
@@ -43,8 +49,14 @@ BATCH = 256
 """How many addresses one write on the pool reserves."""
 WATCH_WITHIN_S = 2.0
 """How long the watch is waited for after an object was created; it needs some milliseconds."""
+NAMED_AT_ONCE = 16
+"""So many served claims name their addresses before it is looked whether others wait to be served."""
+NAMED_WITHIN_S = 5.0
+"""After this time they do so also while others wait."""
 FEW = 8
 """A batch of so few claims also writes events of it; more would double the writes (KP12)."""
+
+FAILED_TO_CREATE = "Failed to create associated IPAddress object"
 
 Work = Callable[[], Awaitable[None]]
 """Something to be done; it begins when it is called, so that what is never begun leaves nothing behind."""
@@ -63,13 +75,14 @@ class AddressGiving:
     again: Again
     meter: IpamMeter = field(default_factory=IpamMeter)
 
-    def pick(self, view: PoolView, record: PoolRecord) -> int | None:
+    def pick(self, view: PoolView, record: PoolRecord, claim: Object) -> int | None:
         """Pick a free address whose object name is free, too: pools of one prefix share their names."""
         while (position := record.book.pick()) is not None:
             name = address_name(record.book.spec.name_prefix, position)
-            if self.caches.addresses.get((view.key[0], name)) is None:
+            found = self.caches.addresses_like(claim).get((view.key[0], name))
+            if found is None:
                 return position
-            self.caches.block_name(view.key, position, name)
+            self.caches.block_name(view.key, position, found)
         return None
 
     async def take(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
@@ -78,7 +91,14 @@ class AddressGiving:
             await self._take_batch(view, record, takes[start : start + BATCH])
 
     async def _take_batch(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
-        """Give addresses to claims: name, reserve, create, say."""
+        """Give addresses to claims: name where that must be, reserve, create, say."""
+        try:
+            await self._give_batch(view, record, takes)
+        finally:
+            for claim, _ in takes:
+                self.caches.end_pick(record, claim)
+
+    async def _give_batch(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
         named = await asyncio.gather(*(self._name(record, claim, position) for claim, position in takes))
         chosen = []
         for claim, position in named:
@@ -97,7 +117,9 @@ class AddressGiving:
             )
 
     async def _name(self, record: PoolRecord, claim: Object, position: int) -> tuple[Object | None, int]:
-        """Write the address on the claim; return the claim, or nothing if it changed meanwhile."""
+        """Write the address on a claim without its finalizer; return the claim, or nothing if it changed meanwhile."""
+        if has_finalizer(claim):
+            return claim, position
         try:
             return await self.claims.name_address(claim, position), position
         except (ApiError, ApiUnreachable) as error:
@@ -107,7 +129,7 @@ class AddressGiving:
     def look_again(self, view: PoolView, record: PoolRecord, claim: Object) -> None:
         """Look again at a claim whose address another one holds by now."""
         self.meter.conflicts += 1
-        record.dirty.add(key_of(claim))
+        record.dirty.add(id_of(claim))
         self.again(view.key, 0.0)
 
     async def _reserve(self, view: PoolView, record: PoolRecord, chosen: list[tuple[Object, int]]) -> Object | None:
@@ -127,38 +149,68 @@ class AddressGiving:
         self, view: PoolView, record: PoolRecord, pool: Object, claim: Object, position: int, says: bool
     ) -> None:
         """Create the object of a reserved address, and say on the claim that it is served."""
-        key = key_of(claim)
-        known = self.caches.claims.get(key)
+        id = id_of(claim)
+        known = self.caches.claim(id)
         if known is None or uid_of(known) != uid_of(claim) or is_terminating(known):
             return  # it went meanwhile; what it leaves is released with it
         if record.book.others_at(position, uid_of(claim)):
             self.look_again(view, record, claim)  # an object was made by hand since the address was reserved
             return
-        name = address_name(record.book.spec.name_prefix, position)
-        try:
-            address = await self.claims.create_address(record.book.spec, pool, claim, position)
-        except ObjectExists:
-            await self._exists(view, record, claim, position, name)
+        address = await self._created(view, record, pool, claim, position)
+        if address is None or not await self._is_alone(view, record, claim, position, address):
             return
-        except ApiError as error:
-            if error.status in (403, 422):
-                await self.refuse(claim, "Failed to create associated IPAddress object", str(error))
-            raise
-        if not await self._is_alone(view, record, claim, position, address):
-            return
+        name = key_of(address)[1]
         if was_served(claim):
-            self.events.record(
-                IP_CLAIM, claim, "AddressMissing", f"IPAddress {name} was gone; it is made again", "Warning"
-            )
-        current = self.caches.claims.get(key)
+            self.record(claim, "AddressMissing", f"IPAddress {name} was gone; it is made again", "Warning")
+        current = self.caches.claim(id)
         if current is None or uid_of(current) != uid_of(claim):
             return
         await self.claims.say_served(current, address)
-        record.unsettled.discard(key)
-        record.succeeded(key)
+        record.unsettled.discard(id)
+        record.succeeded(id)
+        if own_address(current) != position:
+            record.name_later(id)
         self.meter.served += 1
         if says:
-            self.events.record(IP_CLAIM, claim, "Served", f"IPAddress {name} has {format_address(position)}")
+            self.record(claim, "Served", f"IPAddress {name} has {format_address(position)}")
+
+    async def _created(
+        self, view: PoolView, record: PoolRecord, pool: Object, claim: Object, position: int
+    ) -> Object | None:
+        """Create the object of an address; return nothing if its name is taken: the claim is looked at again."""
+        try:
+            return await self.claims.create_address(record.book.spec, pool, claim, position)
+        except ObjectExists:
+            await self._exists(view, record, claim, position, address_name(record.book.spec.name_prefix, position))
+            return None
+        except ApiError as error:
+            # A namespace that is going takes no new objects; its claims go with it, and need not be told (KP8).
+            if error.status in (403, 422) and not error.is_namespace_going:
+                await self.refuse(claim, FAILED_TO_CREATE, reason=str(error))
+            raise
+
+    def record(self, claim: Object, reason: str, note: str, type: Literal["Normal", "Warning"] = "Normal") -> None:
+        """Record an event of a claim."""
+        self.events.record(kind_of(claim).claim_type(claim), claim, reason, note, type)
+
+    async def name_served(self, record: PoolRecord) -> None:
+        """Let claims that were served name their addresses, as long as no other claim waits to be looked at."""
+        while record.unnamed:
+            oldest = next(iter(record.unnamed.values()))
+            if time.monotonic() - oldest < NAMED_WITHIN_S and self._is_wanted(record):
+                return
+            chosen = list(islice(record.unnamed, NAMED_AT_ONCE))
+            for id in chosen:
+                del record.unnamed[id]
+            claims = [claim for id in chosen if (claim := self.caches.claim(id)) is not None and was_served(claim)]
+            await all_of(
+                partial(self.guarded, record, claim, partial(self.claims.name_given, claim)) for claim in claims
+            )
+
+    def _is_wanted(self, record: PoolRecord) -> bool:
+        """Return whether a claim that is to be looked at next has no address yet, or is going."""
+        claims = (self.caches.claim(id) for id in record.dirty)
+        return any(claim is None or not was_served(claim) or is_terminating(claim) for claim in claims)
 
     async def _is_alone(
         self, view: PoolView, record: PoolRecord, claim: Object, position: int, address: Object
@@ -168,36 +220,42 @@ class AddressGiving:
         An object of another name may have been made by hand just before. Once the watch has reached the version of
         ours, every earlier one is known; and a later one is refused by the webhook, which knows of ours.
         """
-        await self.caches.addresses.reach(address, WATCH_WITHIN_S)
+        await self._reach(address)
         others = record.book.others_at(position, uid_of(claim), [holder_of(address)])
         # Or one for this very claim, which is adopted then (KS2).
         made = [each for each in self.caches.addresses_for(claim) if key_of(each) != key_of(address)]
         if not others and not any(is_of_claim(each, claim, view) for each in made):
             return True
         LOG.warning("%s/%s: %s has another object, too; ours goes", *view.key, format_address(position))
-        await self.claims.delete_address(self.caches.addresses.get(key_of(address)) or address)
+        await self.claims.delete_address(self.caches.addresses_like(address).get(key_of(address)) or address)
         self.look_again(view, record, claim)
         return False
 
+    async def _reach(self, address: Object) -> None:
+        """Wait until the watch has brought what was written before an address, of its kind."""
+        await self.caches.addresses_like(address).reach(address, WATCH_WITHIN_S)
+
     async def _exists(self, view: PoolView, record: PoolRecord, claim: Object, position: int, name: str) -> None:
         """Look at the object that has the name of an address: it may be this claim's own, from before a crash."""
-        await self.claims.read_address(view.key[0], name)
-        found = self.caches.addresses.get((view.key[0], name))  # nothing, if it has gone since it was read
+        await self.claims.read_address(claim, name)
+        # Nothing, if it has gone since it was read.
+        found = self.caches.addresses_like(claim).get((view.key[0], name))
         if found is not None and not is_of_claim(found, claim, view):
             LOG.info("%s/%s: %s is not to be had: the name %s is taken", *view.key, format_address(position), name)
-            self.caches.block_name(view.key, position, name)
+            self.caches.block_name(view.key, position, found)
             note = f"{format_address(position)} is not to be had: IPAddress {name} is there already"
-            self.events.record(IP_CLAIM, claim, "Conflict", note, "Warning")
+            self.record(claim, "Conflict", note, "Warning")
         self.look_again(view, record, claim)
 
-    async def refuse(self, claim: Object, message: str, reason: str = "") -> None:
+    async def refuse(
+        self, claim: Object, message: str, why: Unserved = Unserved.ALLOCATION_FAILED, reason: str = ""
+    ) -> None:
         """Say on a claim, and in an event, why it has no address; not, if the server knows that it has."""
         if was_served(claim) and await self._is_served(claim):
             return
-        if await self.claims.say_refused(claim, message):
+        if await self.claims.say_refused(claim, message, why):
             self.meter.refused += 1
-            note = f"{message}: {reason}" if reason else message
-            self.events.record(IP_CLAIM, claim, "NotServed", note, "Warning")
+            self.record(claim, "NotServed", f"{message}: {reason}" if reason else message, "Warning")
 
     async def _is_served(self, claim: Object) -> bool:
         """Return whether the server has the address that a claim was given, whatever was decided about the claim.
@@ -205,7 +263,7 @@ class AddressGiving:
         Another leader may have given it meanwhile, and the watch of claims may be ahead of that of addresses. What is
         read is entered into the cache, so the claim is looked at again.
         """
-        found = await self.claims.read_address(key_of(claim)[0], text(claim, "status", "address", "name"))
+        found = await self.claims.read_address(claim, kind_of(claim).given(claim))
         reference = reference_of(claim)
         return (
             found is not None
@@ -221,22 +279,16 @@ class AddressGiving:
         except (ApiError, ApiUnreachable) as error:
             self.failed(record, claim, error)
         else:
-            record.succeeded(key_of(claim))
+            record.succeeded(id_of(claim))
 
     def failed(self, record: PoolRecord, claim: Object, error: Exception) -> None:
         """Let a claim be looked at again later, because a write about it failed."""
-        key = key_of(claim)
-        current = self.caches.claims.get(key)
-        known = current is not None and uid_of(current) == uid_of(claim)
-        # What was picked and not written is free again, for whatever waits for it; what was written is on the claim.
-        self.caches.free(record, claim)
-        if known and current is not None:
-            record.book.hold((CLAIM, uid_of(claim)), own_address(current))
+        id = id_of(claim)
         level = logging.DEBUG if isinstance(error, WriteConflict | ObjectMissing) else logging.WARNING
-        LOG.log(level, "%s/%s: %s", *key, error)
+        LOG.log(level, "%s: %s", id, error)
         reference = reference_of(claim)
         assert reference is not None
-        self.again(reference.pool, record.failed(key))
+        self.again(reference.pool, record.failed(id))
 
 
 async def all_of(work: Iterable[Work]) -> None:

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tenure.integrations.kubernetes.metal3.address_objects import (
+from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     claim_name_of,
-    holder_of,
     is_made_here,
     owner_uids,
     pool_of,
     position_of,
 )
-from tenure.integrations.kubernetes.metal3.claim_reading import (
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Reference, Unserved
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     AddressWish,
-    Reference,
     WishKind,
     foreign_finalizers,
     is_picked_here,
@@ -21,16 +21,13 @@ from tenure.integrations.kubernetes.metal3.claim_reading import (
     was_served,
     wish_of,
 )
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
-    CLUSTER_NAME,
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
     PAUSED,
     annotations_of,
     is_terminating,
-    labels_of,
-    text,
 )
-from tenure.integrations.kubernetes.metal3.pool_book import Holder, PoolBook
+from tenure.integrations.kubernetes.metal3.pool_book import RESERVED, Holder, PoolBook, holder_of
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
 
@@ -46,6 +43,8 @@ class Leave:
     reason: str = ""
     says: bool = False
     """Whether the claim waits for an address, so that its event says why it has none."""
+    touches: bool = True
+    """Whether its status says so, too, where its kind has a place for that; one whose cluster is missing is let be."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,7 @@ class Refuse:
     message: str
     position: int | None = None
     """The address that it waits for."""
+    why: Unserved = Unserved.ALLOCATION_FAILED
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,11 @@ class PoolView:
     """Return whether a claim of a uid is there."""
     is_cluster_paused: Callable[[str, str], bool]
     """Return whether the cluster of a namespace and a name is paused."""
+    has_cluster: Callable[[str, str], bool]
+    """Return whether there is a cluster of a namespace and a name."""
     name_holder: Callable[[Key, Holder], str]
     """Name a holder of the pool for people."""
-    is_moved: Callable[[Key], bool] = lambda claim: False
+    is_moved: Callable[[ClaimId], bool] = lambda claim: False
     """Return whether the address of a claim was deleted because it lives on in another cluster."""
     is_cluster_missing: bool = False
     """Whether the pool names a cluster that is not there (E2)."""
@@ -130,11 +132,19 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
         return ReleaseAddresses(_released(claim, _candidates(claim, view)))
     if not view.is_served:
         return Leave("its pool is looked after by another operator")
+    return _decide_living(claim, reference, view)
+
+
+def _decide_living(claim: Object, reference: Reference, view: PoolView) -> Action:
+    """Decide about a claim that is to have an address."""
+    kind, cluster = kind_of(claim), kind_of(claim).cluster_of(claim)
+    if kind.needs_cluster and cluster and not view.has_cluster(view.key[0], cluster):
+        return Leave(f"its Cluster {cluster} is not there yet", says=True, touches=False)
     if reference.is_elsewhere:
         return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
     candidates = _candidates(claim, view)
     # The address goes before its claim, which is not marked yet.
-    if view.is_moved(key_of(claim)) or any(DELETE_FOR_MOVE in annotations_of(each) for each in candidates):
+    if view.is_moved(id_of(claim)) or any(DELETE_FOR_MOVE in annotations_of(each) for each in candidates):
         return Leave("its address is being moved")
     if (found := _best(claim, candidates)) is not None:
         return Adopt(found, _surplus(claim, found, candidates))
@@ -150,11 +160,12 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
     if DELETE_FOR_MOVE in annotations_of(view.pool):
         return Leave("its pool is being moved")
     if is_terminating(view.pool):
-        return Refuse(f"IPPool {view.key[1]} is being deleted")
+        return Refuse(f"IPPool {view.key[1]} is being deleted", why=Unserved.POOL_NOT_READY)
     if view.is_cluster_missing:
         return Leave(f"Cluster {view.book.spec.cluster_name} of IPPool {view.key[1]} is not there yet", says=True)
     if view.book.faults:
-        return Refuse(f"IPPool {view.key[1]} cannot be read: {'; '.join(map(str, view.book.faults[:5]))}")
+        faults = "; ".join(map(str, view.book.faults[:5]))
+        return Refuse(f"IPPool {view.key[1]} cannot be read: {faults}", why=Unserved.POOL_NOT_READY)
     if view.book.spec.external:
         return Leave(f"IPPool {view.key[1]} is external: an IPAddress for this claim is waited for", says=True)
     return _former(claim, view) or _picked(claim, view)
@@ -164,11 +175,23 @@ def _former(claim: Object, view: PoolView) -> Action | None:
     """Decide about a claim that has an address of its own already, without its object; nothing if it has none."""
     own = own_address(claim)
     if own is None:
-        return None
+        return _reserved(claim, view)
     action = _own(claim, own, view)
     if isinstance(action, TakeAddress) or not is_picked_here(claim) or was_served(claim):
         return action
     return None  # picked here, never given, and held by another meanwhile: the next pick solves that
+
+
+def _reserved(claim: Object, view: PoolView) -> Action | None:
+    """Decide about an address that a leader reserved and did not give; nothing, if it cannot be given any more.
+
+    The former leader may yet create its object, so no other address is picked as long as this one is to be had.
+    """
+    position = view.book.position_of((RESERVED, uid_of(claim)))
+    if position is None:
+        return None
+    action = _own(claim, position, view)
+    return action if isinstance(action, TakeAddress) else None
 
 
 def _picked(claim: Object, view: PoolView) -> Action:
@@ -188,7 +211,9 @@ def _own(claim: Object, position: int, view: PoolView) -> Action:
     spec, name = view.book.spec, key_of(claim)[1]
     is_its = spec.pre_allocations.get(name) == position
     kept_for_others = position in spec.fixed and not is_its
-    known = view.book.is_on_line(position) or is_its or (is_picked_here(claim) and spec.entry_at(position) is not None)
+    # What the claim was given is made again also where the pool has been changed since, or others chose it (KP9).
+    was_picked = is_picked_here(claim) and spec.entry_at(position) is not None
+    known = view.book.is_on_line(position) or is_its or was_picked or was_served(claim)
     if kept_for_others or not known:
         return Refuse(f"Address {format_address(position)} is not one that IPPool {view.key[1]} gives", position)
     return _unless_held(claim, position, view, f"Address {format_address(position)}")
@@ -222,7 +247,7 @@ def _is_paused(claim: Object, view: PoolView) -> bool:
     """Return whether a claim is paused: by itself, by its pool, or by its cluster, else its pool's (KD11)."""
     if PAUSED in annotations_of(claim) or view.is_paused:
         return True
-    cluster = labels_of(claim).get(CLUSTER_NAME) or view.book.spec.cluster_name
+    cluster = kind_of(claim).cluster_of(claim) or view.book.spec.cluster_name
     return bool(cluster) and view.is_cluster_paused(view.key[0], cluster)
 
 
@@ -235,7 +260,7 @@ def is_of_claim(address: Object, claim: Object, view: PoolView) -> bool:
 
     This is the one rule for it: what another rule took for the claim's, a pass would neither adopt nor leave alone.
     """
-    if pool_of(address) != view.key or position_of(address) is None:
+    if kind_of(address) is not kind_of(claim) or pool_of(address) != view.key or position_of(address) is None:
         return False
     owners = owner_uids(address)
     by_name = claim_name_of(address) == key_of(claim)[1] and not any(view.lives(owner) for owner in owners)
@@ -263,7 +288,7 @@ def _surplus(claim: Object, given: Object, candidates: Sequence[Object]) -> list
 
     A claim is never given another address, so what it says here holds even if this process is behind the server.
     """
-    if text(claim, "status", "address", "name") != key_of(given)[1] or own_address(claim) != position_of(given):
+    if kind_of(claim).given(claim) != key_of(given)[1] or own_address(claim) != position_of(given):
         return []
     return [
         each

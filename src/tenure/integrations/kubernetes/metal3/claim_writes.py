@@ -6,29 +6,28 @@ a crash: whatever stands after it leads the next leader to the same end.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tenure.integrations.kubernetes.metal3.address_objects import (
+from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     claim_name_of,
     completing_patch,
+    is_made_here,
     new_address,
+    owner_uids,
     position_of,
 )
-from tenure.integrations.kubernetes.metal3.claim_reading import own_address
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
-    ADDRESS_FINALIZER,
-    CLAIM_FINALIZER,
-    IP_ADDRESS,
-    IP_CLAIM,
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind, Unserved
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     PICKED_FOR,
     annotations_of,
     finalizers_of,
     is_terminating,
-    text,
 )
-from tenure.integrations.kubernetes.metal3.pool_spec import PoolSpec
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing
 from tenure.integrations.kubernetes.runtime.patches import (
@@ -53,8 +52,8 @@ class ClaimWrites:
     caches: IpamCaches
     check: Callable[[], None]
     """Raises if this process does not lead any more; asked before every write."""
-    _is_foreign_kind: bool = False
-    """Whether the definition of claims has no room for ``status.tenure``: it is Metal3's."""
+    _cramped: set[ClaimKind] = field(default_factory=set)
+    """Kinds whose definition has no room for ``status.tenure``, such as Metal3's own."""
 
     async def name_address(self, claim: Object, position: int) -> Object:
         """Write the chosen address on the claim, with the finalizer if the webhook did not set it; return the claim."""
@@ -62,73 +61,75 @@ class ClaimWrites:
         is_picked = own_address(claim) != position
         return await self._patch_claim(claim, _metadata_steps(claim, position, is_picked=is_picked))
 
+    async def name_given(self, claim: Object) -> None:
+        """Write on a claim the address that its status says it was given, if that is there and is not named yet."""
+        address = self.caches.addresses_like(claim).get((key_of(claim)[0], kind_of(claim).given(claim)))
+        position = position_of(address) if address is not None else None
+        if address is None or position is None or is_terminating(claim):
+            return
+        is_picked = is_made_here(address) and uid_of(claim) in owner_uids(address)
+        await self._patch_claim(claim, _metadata_steps(claim, position, is_picked=is_picked))
+
     async def create_address(self, spec: PoolSpec, pool: Object, claim: Object, position: int) -> Object:
         """Create the object of an address; its name is the lock, so ``ObjectExists`` means that another has it."""
         self.check()
-        made = await self.client.create(IP_ADDRESS, new_address(spec, pool, claim, position))
-        self.caches.addresses.wrote(made)
+        made = await self.client.create(kind_of(claim).address_type(claim), new_address(spec, pool, claim, position))
+        self.caches.addresses_like(claim).wrote(made)
         return made
 
-    async def read_address(self, namespace: str, name: str) -> Object | None:
-        """Read an address from the server itself, and enter it into the cache."""
+    async def read_address(self, like: Object, name: str) -> Object | None:
+        """Read an address from the server itself, and enter it into the cache; ``like``: a claim, or an address."""
         try:
-            found = await self.client.get(IP_ADDRESS.path(namespace, name))
+            found = await self.client.get(kind_of(like).address_type(like).path(key_of(like)[0], name))
         except ObjectMissing:
             return None
-        self.caches.addresses.wrote(found)
+        self.caches.addresses_like(found).wrote(found)
         return found
 
     async def adopt(self, claim: Object, pool: Object | None, address: Object) -> bool:
         """Make claim and address say that they belong together; return whether anything was written.
 
-        The claim has its finalizer before the address has the claim's uid: a claim that goes leaves nothing.
+        The claim has its finalizer before the address has the claim's uid: a claim that goes leaves nothing. One that
+        has it names its address later: its object says the same.
         """
         written = False
         position = position_of(address)
         assert position is not None, "only addresses that can be read are adopted"
-        if steps := _metadata_steps(claim, position, is_picked=False):
+        if not has_finalizer(claim) and (steps := _metadata_steps(claim, position, is_picked=False)):
             claim = await self._patch_claim(claim, steps)
             written = True
         if patch := completing_patch(address, pool, claim):
             self.check()
-            address = await self.client.patch(IP_ADDRESS, address, patch)
-            self.caches.addresses.wrote(address)
+            address = await self.client.patch(kind_of(address).address_type(address), address, patch)
+            self.caches.addresses_like(address).wrote(address)
             written = True
         return await self.say_served(claim, address) or written
 
     async def say_served(self, claim: Object, address: Object) -> bool:
         """Write on the claim which address it has; return whether it did not say so already."""
-        namespace, name = key_of(address)
-        shown = text(address, "spec", "address")
-        known = (text(claim, "status", "address", "name"), text(claim, "status", "address", "namespace"))
-        is_shown = self._is_foreign_kind or text(claim, "status", "tenure", "address") == shown
-        if known == (name, namespace) and is_shown and not text(claim, "status", "errorMessage"):
+        kind = kind_of(claim)
+        status = kind.served(claim, address, has_room=kind not in self._cramped)
+        if status is None:
             return False
-        status = {
-            "address": {"name": name, "namespace": namespace},
-            "errorMessage": None,
-            "tenure": {"address": shown},
-        }
         patched = await self._patch_status(claim, status)
-        self._is_foreign_kind = not text(patched, "status", "tenure", "address")
+        # The server drops what its definition has no room for.
+        is_whole = kind.served(patched, address, has_room=True) is None
+        (self._cramped.discard if is_whole else self._cramped.add)(kind)
         return True
 
-    async def say_nothing(self, claim: Object) -> None:
-        """Take off the claim's status what is not true: it has no address, and there is no error."""
-        if text(claim, "status", "address", "name") or text(claim, "status", "errorMessage"):
-            await self._patch_status(claim, {"address": None, "errorMessage": None, "tenure": None})
+    async def say_waiting(self, claim: Object, message: str) -> None:
+        """Write on the claim that it waits for its pool, where its kind has a place for that; there is no error."""
+        if (status := kind_of(claim).waiting(claim, message)) is not None:
+            await self._patch_status(claim, status)
 
-    async def say_refused(self, claim: Object, message: str) -> bool:
+    async def say_refused(self, claim: Object, message: str, why: Unserved) -> bool:
         """Write on the claim why it has no address; return whether it did not say so already.
 
         A claim that had an address goes on naming it, since it waits for that one and for no other.
         """
-        lost = own_address(claim) is None and bool(text(claim, "status", "address", "name"))
-        if text(claim, "status", "errorMessage") == message and not lost:
+        status = kind_of(claim).refused(claim, message, why, keeps=own_address(claim) is not None)
+        if status is None:
             return False
-        status: Object = {"errorMessage": message, "tenure": None}
-        if own_address(claim) is None:
-            status["address"] = None
         await self._patch_status(claim, status)
         return True
 
@@ -142,24 +143,26 @@ class ClaimWrites:
             all_gone = await self.delete_address(address) and all_gone
         if not all_gone:
             return False
-        if CLAIM_FINALIZER in finalizers_of(claim):
+        kind = kind_of(claim)
+        if has_finalizer(claim):
             self.check()
+            patch = remove_finalizer(claim, kind.claim_finalizer)
             try:
-                answer = await self.client.patch(IP_CLAIM, claim, remove_finalizer(claim, CLAIM_FINALIZER))
+                answer = await self.client.patch(kind.claim_type(claim), claim, patch)
             except ObjectMissing:
                 answer = GONE
-            self.caches.claims.deleted(claim, answer)
+            self.caches.claims_like(claim).deleted(claim, answer)
         return True
 
     async def release_orphan(self, address: Object) -> bool:
         """Look a second time, at the server itself, and release an address whose claim is not there; return whether."""
         namespace, name = key_of(address)
         try:
-            await self.client.get(IP_CLAIM.path(namespace, claim_name_of(address)))
+            await self.client.get(kind_of(address).claim_type(address).path(namespace, claim_name_of(address)))
             return False  # the cache is behind
         except ObjectMissing:
             pass
-        current = await self.read_address(namespace, name)
+        current = await self.read_address(address, name)
         if current is None or version_of(current) != version_of(address):
             return False  # it has changed: the next look decides
         return await self.delete_address(current)
@@ -173,21 +176,23 @@ class ClaimWrites:
         try:
             return await self._delete_address(address)
         except ObjectMissing:
-            self.caches.addresses.deleted(address, GONE)
+            self.caches.addresses_like(address).deleted(address, GONE)
             return True
 
     async def _delete_address(self, address: Object) -> bool:
+        kind, known = kind_of(address), self.caches.addresses_like(address)
+        type = kind.address_type(address)
         if not is_terminating(address):
             self.check()
-            answer = await self.client.delete(IP_ADDRESS, address)
-            self.caches.addresses.deleted(address, answer)
+            answer = await self.client.delete(type, address)
+            known.deleted(address, answer)
             if not is_terminating(answer) or not finalizers_of(answer):
                 return True
             address = answer
-        if ADDRESS_FINALIZER in finalizers_of(address):
+        if kind.address_finalizer in finalizers_of(address):
             self.check()
-            answer = await self.client.patch(IP_ADDRESS, address, remove_finalizer(address, ADDRESS_FINALIZER))
-            self.caches.addresses.deleted(address, answer)
+            answer = await self.client.patch(type, address, remove_finalizer(address, kind.address_finalizer))
+            known.deleted(address, answer)
             address = answer
         return not finalizers_of(address)
 
@@ -195,16 +200,22 @@ class ClaimWrites:
         if not steps:
             return claim
         self.check()
-        patched = await self.client.patch(IP_CLAIM, claim, guarded(claim, *steps))
-        self.caches.claims.wrote(patched)
+        patched = await self.client.patch(kind_of(claim).claim_type(claim), claim, guarded(claim, *steps))
+        self.caches.claims_like(claim).wrote(patched)
         return patched
 
     async def _patch_status(self, claim: Object, status: Object) -> Object:
         self.check()
         patch = status_patch(claim, status)
-        patched = await self.client.patch(IP_CLAIM, claim, patch, content_type=MERGE_PATCH, subresource="status")
-        self.caches.claims.wrote(patched)
+        type = kind_of(claim).claim_type(claim)
+        patched = await self.client.patch(type, claim, patch, content_type=MERGE_PATCH, subresource="status")
+        self.caches.claims_like(claim).wrote(patched)
         return patched
+
+
+def has_finalizer(claim: Object) -> bool:
+    """Return whether a claim cannot go without being released."""
+    return kind_of(claim).claim_finalizer in finalizers_of(claim)
 
 
 def _metadata_steps(claim: Object, position: int, *, is_picked: bool) -> list[Step]:
@@ -223,4 +234,4 @@ def _metadata_steps(claim: Object, position: int, *, is_picked: bool) -> list[St
     ]
     if not annotations:
         steps = [{"op": "add", "path": "/metadata/annotations", "value": wanted}]
-    return steps if is_terminating(claim) else steps + finalizer_steps(claim, CLAIM_FINALIZER)
+    return steps if is_terminating(claim) else steps + finalizer_steps(claim, kind_of(claim).claim_finalizer)

@@ -5,22 +5,23 @@ Every replica follows the server this way. So webhooks can judge on each of them
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from tenure.integrations.kubernetes.metal3.address_objects import (
+from tenure.integrations.kubernetes.metal3.objects.address_objects import (
+    claim_id_of,
     claim_name_of,
-    holder_of,
-    is_cluster_apis,
     owner_uids,
     pool_of,
     position_of,
 )
-from tenure.integrations.kubernetes.metal3.claim_reading import own_address, reference_of
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
-    CLAIM_FINALIZER,
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, METAL3, id_of, kind_named, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_API_ADDRESS,
+    CLUSTER_API_CLAIM,
     CLUSTER_API_VERSIONS,
-    CLUSTER_NAME,
     DELETE_FOR_MOVE,
     GROUP,
     IP_ADDRESS,
@@ -35,12 +36,21 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     labels_of,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec, read_pool_spec
+from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.metal3.other_writers import note_metal3s_write
-from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, NAME, OBJECT, RESERVED, Holder
+from tenure.integrations.kubernetes.metal3.pool_book import (
+    CLAIM,
+    NAME,
+    OBJECT,
+    OF_CLAIMS,
+    PICKED,
+    RESERVED,
+    Holder,
+    holder_of,
+)
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
-from tenure.integrations.kubernetes.metal3.pool_spec import PoolReading, PoolSpec, read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_status import foreign_entry
-from tenure.integrations.kubernetes.metal3.reservations import reserved_in
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
 from tenure.integrations.kubernetes.runtime.informer import Informer, drop_managed_fields
@@ -51,6 +61,14 @@ from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
 Wake = Callable[[Key], None]
 """Ask for a pass over a pool."""
+Group = InformerGroup | DiscoveredGroup
+
+
+class KindCaches(NamedTuple):
+    """The claims of a kind, and their addresses."""
+
+    claims: Group
+    addresses: Group
 
 
 class IpamCaches:
@@ -61,7 +79,7 @@ class IpamCaches:
         self._records: dict[Key, PoolRecord] = {}
         self._blocked: dict[Key, set[Key]] = {}
         """Pools whose books have an address that cannot be given, by the object of another pool that has its name."""
-        self._moved: set[Key] = set()
+        self._moved: set[ClaimId] = set()
         """Claims whose address was deleted because it was moved to another cluster (KD6)."""
 
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> InformerGroup:
@@ -72,26 +90,36 @@ class IpamCaches:
             )
 
         self.pools = group(IP_POOL, {"cluster": _cluster_of_pool})
-        self.claims = group(IP_CLAIM, {"uid": _uid, "cluster": _cluster_of_claim})
-        self.addresses = group(
-            IP_ADDRESS, {"claim": _claim_key, "owner": owner_uids, "pool": _pool_key, "place": _place_key}
-        )
-        self.cluster_apis = DiscoveredGroup(
-            client, CLUSTER_API_ADDRESS.group, CLUSTER_API_ADDRESS.plural, CLUSTER_API_VERSIONS,
-            lambda kind: group(kind, {"pool": _pool_key, "place": _place_key}),
-        )  # fmt: skip
-        self.clusters = DiscoveredGroup(client, CLUSTER.group, CLUSTER.plural, CLUSTER_API_VERSIONS, group)
+        of_claims: dict[str, Indexer] = {"uid": _uid, "cluster": _cluster_of_claim}
+        of_addresses: dict[str, Indexer] = {
+            "claim": _claim_key, "owner": owner_uids, "pool": _pool_key, "place": _place_key,
+        }  # fmt: skip
+
+        def found(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> DiscoveredGroup:
+            versions = CLUSTER_API_VERSIONS
+            return DiscoveredGroup(client, kind.group, kind.plural, versions, lambda kind: group(kind, indexers))
+
+        self.claims = group(IP_CLAIM, of_claims)
+        self.addresses = group(IP_ADDRESS, of_addresses)
+        self.cluster_api_claims = found(CLUSTER_API_CLAIM, of_claims)
+        self.cluster_api_addresses = found(CLUSTER_API_ADDRESS, of_addresses)
+        self.clusters = found(CLUSTER)
+        self._of: dict[ClaimKind, KindCaches] = {
+            METAL3: KindCaches(self.claims, self.addresses),
+            CLUSTER_API: KindCaches(self.cluster_api_claims, self.cluster_api_addresses),
+        }
         self.pools.on_change(self._pool_changed)
-        self.claims.on_change(self._claim_changed)
-        self.addresses.on_change(self._address_changed)
-        self.cluster_apis.on_change(self._address_changed)
+        for each in self._of.values():
+            each.claims.on_change(self._claim_changed)
+            each.addresses.on_change(self._address_changed)
         self.clusters.on_change(self._cluster_changed)
 
     @property
-    def _groups(self) -> dict[str, InformerGroup | DiscoveredGroup]:
+    def _groups(self) -> dict[str, Group]:
         return {
             "ippools": self.pools, "ipclaims": self.claims, "ipaddresses": self.addresses,
-            "cluster-api addresses": self.cluster_apis, "clusters": self.clusters,
+            "cluster-api claims": self.cluster_api_claims, "cluster-api addresses": self.cluster_api_addresses,
+            "clusters": self.clusters,
         }  # fmt: skip
 
     @property
@@ -112,7 +140,8 @@ class IpamCaches:
     @property
     def is_synced(self) -> bool:
         """Whether everything is in the caches that webhooks judge by; clusters are not among it."""
-        return not self.cluster_apis.unsynced() and not any(group.unsynced() for group in self.own.values())
+        kinds = [group for each in self._of.values() for group in each]
+        return not any(group.unsynced() for group in (self.pools, *kinds))
 
     async def follow(self) -> None:
         """Follow the server until cancelled."""
@@ -138,37 +167,75 @@ class IpamCaches:
         """Return all records."""
         return iter(list(self._records.items()))
 
+    def addresses_of_kind(self, kind: ClaimKind) -> Group:
+        """Return the addresses of a kind."""
+        return self._of[kind].addresses
+
+    def claims_like(self, object: Object) -> Group:
+        """Return the claims of the kind of a claim, or of an address."""
+        return self._of[kind_of(object)].claims
+
+    def addresses_like(self, object: Object) -> Group:
+        """Return the addresses of the kind of an address, or of a claim."""
+        return self._of[kind_of(object)].addresses
+
+    def claim(self, id: ClaimId) -> Object | None:
+        """Return a claim, or nothing."""
+        return self._of[kind_named(id)].claims.get(id.key)
+
+    def claim_of_uid(self, uid: str) -> Object | None:
+        """Return the claim of a uid, or nothing."""
+        return next((claim for each in self._of.values() for claim in each.claims.by_index("uid", uid)), None)
+
+    def kind_of_uid(self, uid: str) -> str:
+        """Return the kind of a claim; that of a claim that has just gone is not known, and does not matter."""
+        return kind_of(self.claim_of_uid(uid) or {}).claim.kind
+
     def addresses_for(self, claim: Object) -> list[Object]:
-        """Return the address objects that name a claim or are owned by it."""
-        found = {key_of(each): each for each in self.addresses.by_index("owner", uid_of(claim))}
-        found |= {key_of(each): each for each in self.addresses.by_index("claim", "/".join(key_of(claim)))}
+        """Return the address objects, of the claim's kind, that name a claim or are owned by it."""
+        addresses = self.addresses_like(claim)
+        found = {key_of(each): each for each in addresses.by_index("owner", uid_of(claim))}
+        found |= {key_of(each): each for each in addresses.by_index("claim", "/".join(key_of(claim)))}
         return list(found.values())
+
+    def addresses_owned(self, uid: str) -> list[Object]:
+        """Return the address objects that a claim of a uid owns, whether it is there or not."""
+        return self._addresses_by("owner", uid)
 
     def addresses_of(self, pool: Key) -> list[Object]:
         """Return the address objects of both kinds that name a pool. O(n) of these."""
-        name = "/".join(pool)
-        return [*self.addresses.by_index("pool", name), *self.cluster_apis.by_index("pool", name)]
+        return self._addresses_by("pool", "/".join(pool))
 
     def addresses_at(self, pool: Key, position: int) -> list[Object]:
         """Return the address objects of both kinds that hold an address of a pool. O(1)."""
-        place = _place(pool, position)
-        return [*self.addresses.by_index("place", place), *self.cluster_apis.by_index("place", place)]
+        return self._addresses_by("place", _place(pool, position))
 
-    def claims_at(self, pool: Key, position: int) -> list[str]:
-        """Return the names of the claims that have an address of a pool, or are about to get it. O(1)."""
+    def _addresses_by(self, index: str, value: str) -> list[Object]:
+        return [address for each in self._of.values() for address in each.addresses.by_index(index, value)]
+
+    def all_addresses(self) -> Iterator[Object]:
+        """Return all address objects of both kinds."""
+        return (address for each in self._of.values() for address in each.addresses)
+
+    def claims_at(self, pool: Key, position: int) -> list[ClaimId]:
+        """Return the claims that have an address of a pool, or are about to get it. O(1)."""
         record = self._records.get(pool)
         holders = record.book.holders_at(position) if record is not None else ()
-        uids = {uid for sort, uid in holders if sort in (CLAIM, RESERVED)}
-        return sorted(key_of(claim)[1] for uid in uids for claim in self.claims.by_index("uid", uid))
+        claims = (self.claim_of_uid(uid) for sort, uid in holders if sort in OF_CLAIMS)
+        return sorted({id_of(claim) for claim in claims if claim is not None})
 
     def lives(self, uid: str) -> bool:
         """Return whether there is a claim of a uid."""
-        return bool(self.claims.by_index("uid", uid))
+        return self.claim_of_uid(uid) is not None
 
     def is_cluster_paused(self, namespace: str, name: str) -> bool:
         """Return whether there is such a cluster, and it is paused."""
         cluster = self.clusters.get((namespace, name))
         return cluster is not None and _is_paused(cluster)
+
+    def has_cluster(self, namespace: str, name: str) -> bool:
+        """Return whether there is such a cluster."""
+        return self.clusters.get((namespace, name)) is not None
 
     def is_pool_paused(self, pool: Key) -> bool:
         """Return whether a pool is paused, by itself or by its cluster (E3, E4)."""
@@ -179,16 +246,23 @@ class IpamCaches:
     def is_cluster_missing(self, pool: Key) -> bool:
         """Return whether a pool names a cluster that is not there (E2)."""
         name = self.record(pool).book.spec.cluster_name
-        return bool(name) and self.clusters.get((pool[0], name)) is None
+        return bool(name) and not self.has_cluster(pool[0], name)
 
     def name_holder(self, pool: Key, holder: Holder) -> str:
         """Name a holder of an address for people."""
         sort, name = holder
-        if sort in (CLAIM, RESERVED):
-            found = self.claims.by_index("uid", name)
-            return f"IPClaim {key_of(found[0])[1]}" if found else "a claim that is going"
-        address = self.addresses.get((pool[0], name)) if sort == OBJECT else None
-        return f"IPClaim {claim_name_of(address)} (IPAddress {name})" if address else f"IPAddress {name}"
+        if sort in OF_CLAIMS:
+            found = self.claim_of_uid(name)
+            return f"{id_of(found).kind} {key_of(found)[1]}" if found else "a claim that is going"
+        address = self._object_of(pool[0], name) if sort == OBJECT else None
+        if address is None:
+            return f"IPAddress {name}"
+        return f"{kind_of(address).claim.kind} {claim_name_of(address)} (IPAddress {key_of(address)[1]})"
+
+    def _object_of(self, namespace: str, holder: str) -> Object | None:
+        """Return the address object that a holder of a book is."""
+        kind = CLUSTER_API if holder.startswith(CLUSTER_API.holder_prefix) else METAL3
+        return self._of[kind].addresses.get((namespace, holder.removeprefix(kind.holder_prefix)))
 
     def status_due(self, pool: Key) -> None:
         """Ask for a look at a pool's status."""
@@ -201,8 +275,12 @@ class IpamCaches:
             del self._records[pool]
 
     def free(self, record: PoolRecord, claim: Object) -> None:
-        """Let a claim hold nothing: it waits for any address, or did not get the one that was picked."""
+        """Let a claim not hold the address that it names: it waits for any."""
         self._drop(record, (CLAIM, uid_of(claim)))
+
+    def end_pick(self, record: PoolRecord, claim: Object) -> None:
+        """Let a pick hold nothing: its address has a reservation or an object by now, or was not to be had."""
+        self._drop(record, (PICKED, uid_of(claim)))
 
     def begin(self) -> None:
         """Look at everything, as a new leader does; picks of a former leadership that were not written are free."""
@@ -212,21 +290,22 @@ class IpamCaches:
                 if not self.lives(holder[1]):
                     record.book.drop(holder)
             record.is_status_due = True
-        for claim in self.claims:
+        for claim in (claim for each in self._of.values() for claim in each.claims):
             reference = reference_of(claim)
             if reference is not None:
                 record = self.record(reference.pool)
                 record.book.hold((CLAIM, uid_of(claim)), own_address(claim))
-                record.dirty.add(key_of(claim))
+                record.dirty.add(id_of(claim))
         for pool in list(self._records):
             self._wake(pool)
 
-    def is_moved(self, claim: Key) -> bool:
+    def is_moved(self, claim: ClaimId) -> bool:
         """Return whether the address of a claim was deleted because it was moved to another cluster."""
         return claim in self._moved
 
-    def block_name(self, pool: Key, position: int, name: str) -> None:
+    def block_name(self, pool: Key, position: int, address: Object) -> None:
         """Do not pick an address whose object name another pool's object has, for as long as that is there."""
+        name = holder_of(address)[1]
         self.record(pool).book.hold((NAME, name), position)
         self._blocked.setdefault((pool[0], name), set()).add(pool)
 
@@ -248,30 +327,23 @@ class IpamCaches:
             if holder[1] not in reserved:
                 self._drop(record, holder)
         for uid, position in reserved.items():
-            if self.lives(uid):
-                record.book.hold((RESERVED, uid), position)
+            claim = self.claim_of_uid(uid)
+            if claim is None or record.book.position_of((RESERVED, uid)) == position:
+                continue
+            record.book.hold((RESERVED, uid), position)
+            if record.is_in_line(id_of(claim)):
+                record.dirty.add(id_of(claim))  # another leader has reserved it an address, which it need not wait for
 
     def _claim_changed(self, delta: Delta) -> None:
         before, after = delta.before, delta.after
+        id = id_of(after or before or {})
         left = reference_of(before) if before is not None else None
         joined = reference_of(after) if after is not None else None
-        if (
-            before is not None
-            and left is not None
-            and (after is None or joined != left or uid_of(before) != uid_of(after))
-        ):
-            record = self.record(left.pool)
-            for sort in (CLAIM, RESERVED):
-                self._drop(record, (sort, uid_of(before)))
-            record.forget(delta.key)
-            self._moved.discard(delta.key)
-            # Without its definition, every claim is gone, and none was released.
-            if self.claims.is_there and _is_vanished(before, after):
-                record.vanished.add(uid_of(before))
-            self._index(left.pool, delta.key)
-            self._wake(left.pool)
+        is_same = before is not None and after is not None and uid_of(before) == uid_of(after) and joined == left
+        if before is not None and left is not None and not is_same:
+            self._claim_left(left.pool, id, before, after)
         if before is None:
-            self._moved.discard(delta.key)
+            self._moved.discard(id)
         if after is not None and joined is not None:
             record = self.record(joined.pool)
             position = own_address(after)
@@ -279,9 +351,22 @@ class IpamCaches:
                 self._drop(record, (CLAIM, uid_of(after)))
                 record.book.hold((CLAIM, uid_of(after)), position)
                 record.is_status_due = True
-            record.dirty.add(delta.key)
-            self._index(joined.pool, delta.key)
+            record.dirty.add(id)
+            self._index(joined.pool, id.name)
             self._wake(joined.pool)
+
+    def _claim_left(self, pool: Key, id: ClaimId, before: Object, after: Object | None) -> None:
+        """Let a claim that is gone, or is another one by now, hold nothing of a pool any more."""
+        record = self.record(pool)
+        for sort in OF_CLAIMS:
+            self._drop(record, (sort, uid_of(before)))
+        record.forget(id)
+        self._moved.discard(id)
+        # Without its definition, every claim is gone, and none was released.
+        if self.claims_like(before).is_there and _is_vanished(before, after):
+            record.vanished.add(uid_of(before))
+        self._index(pool, id.name)
+        self._wake(pool)
 
     def _address_changed(self, delta: Delta) -> None:
         before, after = delta.before, delta.after
@@ -301,23 +386,22 @@ class IpamCaches:
             record.foreign.pop(holder[1], None)
             record.foreign |= {holder[1]: entry} if entry else {}
             for claim in self._claims_of(before, after):
-                if self.claims.get(claim) is not None:
+                if self.claim(claim) is not None:
                     record.dirty.add(claim)
-                self._index(pool, claim)
+                self._index(pool, claim.name)
             record.is_status_due = True
             self._wake(pool)
-        if not is_cluster_apis(after or before or {}):
-            self._object_came_or_went(delta)
+        self._object_came_or_went(delta)
 
     def _object_came_or_went(self, delta: Delta) -> None:
         """Free the name of an object that is gone; remember whose address was moved to another cluster (KD6)."""
         address = delta.after or delta.before or {}
-        claim = (delta.key[0], claim_name_of(address))
+        claim = claim_id_of(address)
         if delta.after is not None:
             self._moved.discard(claim)
             return
-        self._unblock(delta.key)
-        if DELETE_FOR_MOVE in annotations_of(address) and self.claims.get(claim) is not None:
+        self._unblock(delta.key[0], holder_of(address)[1])
+        if DELETE_FOR_MOVE in annotations_of(address) and self.claim(claim) is not None:
             self._moved.add(claim)
 
     def _cluster_changed(self, delta: Delta) -> None:
@@ -326,10 +410,10 @@ class IpamCaches:
             return
         name = "/".join(delta.key)
         pools = {key_of(pool) for pool in self.pools.by_index("cluster", name)}
-        for claim in self.claims.by_index("cluster", name):
+        for claim in (claim for each in self._of.values() for claim in each.claims.by_index("cluster", name)):
             reference = reference_of(claim)
             if reference is not None:
-                self.record(reference.pool).dirty.add(key_of(claim))
+                self.record(reference.pool).dirty.add(id_of(claim))
                 pools.add(reference.pool)
         for pool in pools:
             self.record(pool).look_again()
@@ -339,46 +423,58 @@ class IpamCaches:
         """Let a holder go; an address that is free by that serves the claims that wait for it, and counts as free."""
         position = record.book.position_of(holder)
         record.book.drop(holder)
-        if position is not None:
-            record.freed(position)
-            record.is_status_due = True
+        if position is None:
+            return
+        record.freed(position)
+        record.is_status_due = True
+        for sort, uid in record.book.holders_at(position):
+            claim = self.claim_of_uid(uid) if sort in OF_CLAIMS else None
+            if claim is not None and uid != holder[1]:
+                record.dirty.add(id_of(claim))  # what stood in its way may be gone
 
-    def _unblock(self, address: Key) -> None:
-        for pool in self._blocked.pop(address, ()):
+    def _unblock(self, namespace: str, name: str) -> None:
+        for pool in self._blocked.pop((namespace, name), ()):
             record = self.record(pool)
-            self._drop(record, (NAME, address[1]))
+            self._drop(record, (NAME, name))
             self._wake(pool)
 
-    def _claims_of(self, *addresses: Object | None) -> Iterable[Key]:
+    def _claims_of(self, *addresses: Object | None) -> Iterable[ClaimId]:
         """Return the claims that an address concerns, by its name for them and by its owners."""
         for address in addresses:
-            if address is None or is_cluster_apis(address):
+            if address is None:
                 continue
-            yield key_of(address)[0], claim_name_of(address)
-            for uid in owner_uids(address):
-                yield from (key_of(claim) for claim in self.claims.by_index("uid", uid))
+            yield claim_id_of(address)
+            owners = (self.claim_of_uid(uid) for uid in owner_uids(address))
+            yield from (id_of(claim) for claim in owners if claim is not None)
 
-    def _index(self, pool: Key, claim: Key) -> None:
-        """Enter the address of a claim into the pool's list of them; only claims that exist are in it (KD1)."""
+    def _index(self, pool: Key, name: str) -> None:
+        """Enter the address of a claim into the pool's list of them; only claims that exist are in it (KD1).
+
+        The list has room for one claim of a name; where both kinds have one, Metal3's is in it.
+        """
         record = self.record(pool)
-        found = self.claims.get(claim)
-        reference = reference_of(found) if found is not None else None
-        written = None
-        if found is not None and reference is not None and reference.pool == pool:
-            own = own_address(found)
-            places = [
-                (position_of(each) != own, text(each, "spec", "address"))
-                for each in self.addresses.by_index("claim", "/".join(claim))
-                if pool_of(each) == pool
-            ]
-            written = min(places)[1] if places else None
-        if record.indexes.get(claim[1]) == written:
+        found = (self._indexed(pool, each.claims.get((pool[0], name))) for each in self._of.values())
+        written = next((address for address in found if address), None)
+        if record.indexes.get(name) == written:
             return
         if written is None:
-            record.indexes.pop(claim[1], None)
+            record.indexes.pop(name, None)
         else:
-            record.indexes[claim[1]] = written
+            record.indexes[name] = written
         record.is_status_due = True
+
+    def _indexed(self, pool: Key, claim: Object | None) -> str:
+        """Return the address of a claim for the pool's list; empty if there is none."""
+        reference = reference_of(claim) if claim is not None else None
+        if claim is None or reference is None or reference.pool != pool:
+            return ""
+        own = own_address(claim)
+        places = [
+            (position_of(each) != own, text(each, "spec", "address"))
+            for each in self.addresses_like(claim).by_index("claim", "/".join(key_of(claim)))
+            if pool_of(each) == pool
+        ]
+        return min(places)[1] if places else ""
 
 
 def _is_vanished(before: Object, after: Object | None) -> bool:
@@ -388,7 +484,8 @@ def _is_vanished(before: Object, after: Object | None) -> bool:
     """
     is_gone = after is None or uid_of(after) != uid_of(before)
     is_moved = DELETE_FOR_MOVE in annotations_of(before)
-    return is_gone and not is_moved and CLAIM_FINALIZER in finalizers_of(before) and not is_terminating(before)
+    was_kept = kind_of(before).claim_finalizer in finalizers_of(before) and not is_terminating(before)
+    return is_gone and not is_moved and was_kept
 
 
 def _concerns_claims(before: Object, after: Object) -> bool:
@@ -438,5 +535,5 @@ def _cluster_of_pool(pool: Object) -> Iterable[str]:
 
 
 def _cluster_of_claim(claim: Object) -> Iterable[str]:
-    name = labels_of(claim).get(CLUSTER_NAME)
+    name = kind_of(claim).cluster_of(claim)
     return (f"{key_of(claim)[0]}/{name}",) if name else ()

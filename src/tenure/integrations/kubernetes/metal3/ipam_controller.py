@@ -1,4 +1,4 @@
-"""The controller ``metal3``: serves IPClaims from IPPools, and judges what users write of these kinds."""
+"""The controller of pools: serves claims of both kinds from IPPools, and judges what users write of these kinds."""
 
 import asyncio
 import logging
@@ -8,13 +8,15 @@ from pathlib import Path
 from aiohttp import web
 
 from tenure.integrations.kubernetes.metal3.address_giving import AddressGiving
-from tenure.integrations.kubernetes.metal3.address_objects import pool_of
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import WATCH_FILTER, labels_of
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.ipam_samples import ipam_samples
+from tenure.integrations.kubernetes.metal3.objects.address_objects import pool_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_named
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import WATCH_FILTER, labels_of
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
 from tenure.integrations.kubernetes.metal3.other_writers import OtherWriters
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
@@ -49,7 +51,7 @@ SERVICE, SECRET_NAME = "tenure-operator", "tenure-operator-webhook"
 class IpamController:
     """Serves pools on the leader; follows the server and judges objects on every replica."""
 
-    name = "metal3"
+    name = "ipam"
 
     def __init__(self, context: OperatorContext) -> None:
         settings = context.settings
@@ -61,13 +63,14 @@ class IpamController:
         self.others = OtherWriters(context.client, settings.namespaces, context.events)
         for kind, objects in self.caches.own.items():
             self.others.watch(kind, objects)
+        kinds = [kind for name, kind in CLAIM_KINDS.items() if name in settings.controllers]
         claims = ClaimWrites(context.client, self.caches, self._check)
         self.orphans = OrphanWatch(
-            self.caches, claims, context.events, self.meter, settings.orphan_grace_s, may_release=self._may_release
+            self.caches, claims, context.events, self.meter, settings.orphan_grace_s, self._may_release, kinds
         )
         pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self.orphans.of_pool)
         giving = AddressGiving(self.caches, claims, pools, context.events, self.queue.add_after, self.meter)
-        self.passes = PoolPasses(self.caches, giving, self._serves, settings.allow_outside)
+        self.passes = PoolPasses(self.caches, giving, self._serves, settings.allow_outside, kinds)
         self._view = CachedView(self.caches, settings)
         self.host = WebhookHost(IpamAdmission(self._view).admissions)
         own = settings.own_namespace
@@ -188,13 +191,13 @@ class CachedView:
         """Return the address objects of both kinds that hold an address of a pool."""
         return self._caches.addresses_at((namespace, pool), position)
 
-    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[str]:
-        """Return the names of the claims that have an address of a pool, or are about to get it."""
+    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
+        """Return the claims that have an address of a pool, or are about to get it."""
         return self._caches.claims_at((namespace, pool), position)
 
-    def addresses_for(self, namespace: str, claim: str) -> Iterable[Object]:
+    def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects that name a claim."""
-        return self._caches.addresses.by_index("claim", f"{namespace}/{claim}")
+        return self._caches.addresses_of_kind(kind_named(claim)).by_index("claim", "/".join(claim.key))
 
 
 def _unforeseen(error: Exception) -> bool:

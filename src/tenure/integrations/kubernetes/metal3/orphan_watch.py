@@ -9,21 +9,28 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_made_here, owner_uids, pool_of
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
+from tenure.integrations.kubernetes.metal3.objects.address_objects import (
+    claim_id_of,
+    claim_name_of,
+    is_made_here,
+    owner_uids,
+    pool_of,
+)
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
-    IP_ADDRESS,
     annotations_of,
     is_terminating,
+    now_text,
     text,
 )
-from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
-from tenure.integrations.kubernetes.metal3.pool_status import now_text
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
@@ -54,13 +61,16 @@ class OrphanWatch:
     grace_s: float
     may_release: Callable[[Object], bool] = lambda address: True
     """Return whether an address may be released: its pool is ours, and not paused (E3, E7)."""
+    kinds: Collection[ClaimKind] = tuple(CLAIM_KINDS.values())
+    """The kinds of claims that are served (KD12)."""
     orphans: dict[str, OrphanedAddress] = field(default_factory=dict)
     """By the uid of the address."""
     _seen: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when an orphan comes or is deleted, so that it need not wait for the next look."""
 
     def __post_init__(self) -> None:
-        self.caches.addresses.on_change(self._changed)
+        for kind in self.kinds:
+            self.caches.addresses_of_kind(kind).on_change(self._changed)
 
     def of_pool(self, pool: Key) -> list[Object]:
         """Return the orphans of a pool as its status lists them."""
@@ -88,7 +98,7 @@ class OrphanWatch:
 
     async def look(self) -> None:
         """Find orphans, report new ones, and release those whose time has come. O(n) of all addresses."""
-        found = {uid_of(each): each for each in self.caches.addresses if self._is_orphan(each)}
+        found = {uid_of(each): each for each in self.caches.all_addresses() if self._is_orphan(each)}
         for uid in self.orphans.keys() - found.keys():
             self._due(self.orphans.pop(uid).address)
         for uid, address in found.items():
@@ -96,8 +106,9 @@ class OrphanWatch:
                 self.orphans[uid] = OrphanedAddress(address, time.monotonic())
                 self._due(address)
                 ours = "it is released after a while" if is_made_here(address) else "it was not made here and stays"
-                note = f"IPClaim {claim_name_of(address)} is not there; {ours}"
-                self.events.record(IP_ADDRESS, address, "Orphaned", note, "Warning")
+                kind = kind_of(address)
+                note = f"{kind.claim.kind} {claim_name_of(address)} is not there; {ours}"
+                self.events.record(kind.address_type(address), address, "Orphaned", note, "Warning")
             orphan = self.orphans[uid]
             orphan.address = address
             is_over = is_made_here(address) and time.monotonic() - orphan.since >= self.grace_s
@@ -109,11 +120,13 @@ class OrphanWatch:
             self._seen.set()
 
     def _is_orphan(self, address: Object) -> bool:
-        if DELETE_FOR_MOVE in annotations_of(address) or pool_of(address) is None:
+        if kind_of(address) not in self.kinds or DELETE_FOR_MOVE in annotations_of(address):
+            return False
+        if pool_of(address) is None:
             return False
         if any(self.caches.lives(uid) for uid in owner_uids(address)):
             return False
-        return self.caches.claims.get((key_of(address)[0], claim_name_of(address))) is None
+        return self.caches.claim(claim_id_of(address)) is None
 
     async def _release(self, address: Object) -> None:
         try:

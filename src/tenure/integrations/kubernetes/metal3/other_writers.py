@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import ADDRESS_FINALIZER, field, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import ADDRESS_FINALIZER, field, text
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder

@@ -1,8 +1,8 @@
 """What is free in a pool, as this process knows it: the pool as a line of numbers, and the holders of each address.
 
-A holder is an IPAddress object, a reservation in the pool, a claim that names the address as its own, or a name that
-another pool's object has. An address is free when no holder is left, so every source can only make addresses less
-available (KP13). The pick is the kernel's.
+A holder is an IPAddress object, a reservation in the pool, a claim that names the address as its own, a pick that is
+not written yet, or a name that another pool's object has. An address is free when no holder is left, so every source
+can only make addresses less available (KP13). The pick is the kernel's.
 """
 
 import random
@@ -11,7 +11,9 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from tenure.integrations.kubernetes.metal3.pool_spec import PoolReading, PoolSpec, SpecFault
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec, SpecFault
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.kernel.addressing.addresses import Family, family_of
 from tenure.kernel.picking.free_set import FreePart, FreeSet
 from tenure.kernel.picking.policies import POLICIES, Chance
@@ -21,11 +23,19 @@ from tenure.kernel.plan.pool_line import Line
 Holder = tuple[str, str]
 """What holds an address: the sort of holder, and which."""
 
-OBJECT, RESERVED, CLAIM, NAME = "object", "reserved", "claim", "name"
-"""Sorts of holders: an address object by kind and name; a reservation and a claim by the claim's uid; a taken name."""
+OBJECT, RESERVED, CLAIM, PICKED, NAME = "object", "reserved", "claim", "picked", "name"
+"""Sorts of holders: an address object by kind and name; a reservation, a claim that names the address and a pick that
+is being written, each by the claim's uid; a taken name."""
+OF_CLAIMS = (RESERVED, CLAIM, PICKED)
+"""Sorts that are known by the uid of a claim."""
 
 RESTS_S = 600.0
 """For so long, *random* picks a released address only when nothing else is free (KS6)."""
+
+
+def holder_of(address: Object) -> Holder:
+    """Return an address object as a holder."""
+    return OBJECT, kind_of(address).holder_prefix + key_of(address)[1]
 
 
 class PoolBook:
@@ -112,7 +122,7 @@ class PoolBook:
 
     def others_at(self, position: int, uid: str, addresses: Iterable[Holder] = ()) -> list[Holder]:
         """Return the holders of an address besides a claim, its reservation and its own address objects."""
-        own = {(RESERVED, uid), (CLAIM, uid), *addresses}
+        own = {*((sort, uid) for sort in OF_CLAIMS), *addresses}
         return sorted(holder for holder in self._at.get(position, ()) if holder not in own)
 
     def is_on_line(self, position: int) -> bool:

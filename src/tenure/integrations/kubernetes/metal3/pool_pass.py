@@ -5,16 +5,11 @@ Decisions are ``claim_decision``'s and the writes for new addresses ``address_gi
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH, AddressGiving, Work, all_of
-from tenure.integrations.kubernetes.metal3.address_objects import (
-    address_name,
-    is_made_here,
-    owner_uids,
-)
 from tenure.integrations.kubernetes.metal3.claim_decision import (
     EXHAUSTED,
     Action,
@@ -27,15 +22,22 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     TakeAddress,
     decide,
 )
-from tenure.integrations.kubernetes.metal3.claim_reading import arrival_of, own_address, reference_of
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+from tenure.integrations.kubernetes.metal3.objects.address_objects import (
+    address_name,
+    is_made_here,
+    owner_uids,
+    position_of,
+)
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind, Unserved
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, id_of, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import arrival_of, own_address, reference_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
-    IP_CLAIM,
     annotations_of,
     is_terminating,
 )
-from tenure.integrations.kubernetes.metal3.pool_book import CLAIM
+from tenure.integrations.kubernetes.metal3.pool_book import PICKED, RESERVED
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
@@ -60,6 +62,8 @@ class PoolPasses:
     serves: Callable[[Object], bool]
     """Return whether an object is one that this operator looks after (E7)."""
     allows_outside: bool = False
+    kinds: Collection[ClaimKind] = tuple(CLAIM_KINDS.values())
+    """The kinds of claims that are served (KD12)."""
 
     async def settle(self, key: Key) -> None:
         """Look at the claims of a pool that changed, and at the pool."""
@@ -76,6 +80,7 @@ class PoolPasses:
             # Whatever went wrong, and also where the leadership ended: none of them may be forgotten.
             record.dirty |= set(taken)
             raise
+        await self.giving.name_served(record)
         if (retry_in_s := record.retry_in_s) is not None:
             # This pass may have come before the one that a failed claim asked for, and in its place.
             self.giving.again(key, retry_in_s)
@@ -100,7 +105,7 @@ class PoolPasses:
         address, or goes as well: that is another pass.
         """
         for uid in list(record.vanished):
-            left = [each for each in self.caches.addresses.by_index("owner", uid) if is_made_here(each)]
+            left = [each for each in self.caches.addresses_owned(uid) if is_made_here(each)]
             if not left or self.caches.lives(uid):
                 record.vanished.discard(uid)
                 continue
@@ -110,7 +115,7 @@ class PoolPasses:
                 except (ApiError, ApiUnreachable) as error:
                     LOG.warning("%s/%s: %s", *key_of(address), error)
 
-    async def _settle_all(self, key: Key, record: PoolRecord, taken: Iterable[Key]) -> None:
+    async def _settle_all(self, key: Key, record: PoolRecord, taken: Iterable[ClaimId]) -> None:
         """Serve claims that changed and claims that wait; what is freed goes to the first that came (KD10)."""
         newly, behind = await self._settle_claims(self._view(key), record, taken)
         await self._serve_line(self._view(key), record, newly)
@@ -119,8 +124,8 @@ class PoolPasses:
             await self._serve_line(self._view(key), record, late)
 
     async def _settle_claims(
-        self, view: PoolView, record: PoolRecord, keys: Iterable[Key], *, waits: bool = True
-    ) -> tuple[list[Key], list[Key]]:
+        self, view: PoolView, record: PoolRecord, ids: Iterable[ClaimId], *, waits: bool = True
+    ) -> tuple[list[ClaimId], list[ClaimId]]:
         """Do what is decided about each claim; return those that joined the line for any address.
 
         Returned, too, are those that want one address and came later than a claim in the line: they are looked at
@@ -129,55 +134,59 @@ class PoolPasses:
         work: list[Work] = []
         takes: list[tuple[Object, int]] = []
         newly, behind = [], []
-        for claim in self._in_order(view, record, keys):
-            key = key_of(claim)
+        for claim in self._in_order(view, record, ids):
+            id = id_of(claim)
             action = self._decide(view, record, claim)
             if action is None:
                 continue
-            record.leave_line(key)
-            record.stop_wanting(key)
-            record.idle.discard(key)
-            record.unsettled.add(key)
+            record.leave_line(id)
+            record.stop_wanting(id)
+            record.idle.discard(id)
+            record.unsettled.add(id)
             match action:
                 case PickAny():
                     # A claim in the line holds nothing, also not an address that it once named.
                     self.caches.free(record, claim)
-                    record.join_line(key, arrival_of(claim))
-                    newly.append(key)
+                    record.join_line(id, arrival_of(claim))
+                    newly.append(id)
                 case TakeAddress() if waits and record.has_earlier(arrival_of(claim)):
-                    behind.append(key)
+                    behind.append(id)
                 case TakeAddress(position):
                     # Held at once: the next claim of this pass must not get it as well.
-                    record.book.hold((CLAIM, uid_of(claim)), position)
+                    record.book.hold((PICKED, uid_of(claim)), position)
                     takes.append((claim, position))
-                case Leave(reason, says):
-                    LOG.debug("%s/%s: %s", *key, reason)
+                case Leave(reason, says, touches):
+                    LOG.debug("%s: %s", id, reason)
                     if says:
-                        record.wait_idly(key)
-                        self.giving.events.record(IP_CLAIM, claim, "Waiting", reason)
-                        work.append(
-                            partial(self.giving.guarded, record, claim, partial(self.giving.claims.say_nothing, claim))
-                        )
+                        record.wait_idly(id)
+                        self.giving.record(claim, "Waiting", reason)
+                    if says and touches:
+                        doing = partial(self.giving.claims.say_waiting, claim, reason)
+                        work.append(partial(self.giving.guarded, record, claim, doing))
                 case _:
                     if isinstance(action, Refuse) and action.position is not None:
-                        record.want(key, action.position)
+                        record.want(id, action.position)
                     doing = partial(self._do, view, record, claim, action)
                     work.append(partial(self.giving.guarded, record, claim, doing))
         await all_of(work)
         await self.giving.take(view, record, takes)
         return newly, behind
 
-    def _in_order(self, view: PoolView, record: PoolRecord, keys: Iterable[Key]) -> list[Object]:
+    def _in_order(self, view: PoolView, record: PoolRecord, ids: Iterable[ClaimId]) -> list[Object]:
         """Return the claims of this pool among some, in the order of their arrival; forget those that are gone."""
         found = []
-        for key in keys:
-            claim = self.caches.claims.get(key)
+        for id in ids:
+            claim = self.caches.claim(id)
             reference = reference_of(claim) if claim is not None else None
             if claim is None:
-                record.forget(key)
-            elif reference is not None and reference.pool == view.key and self.serves(claim):
+                record.forget(id)
+            elif reference is not None and reference.pool == view.key and self._is_ours(claim):
                 found.append(claim)
         return sorted(found, key=arrival_of)
+
+    def _is_ours(self, claim: Object) -> bool:
+        """Return whether a claim is of a kind that is served here, and one that this operator looks after."""
+        return kind_of(claim) in self.kinds and self.serves(claim)
 
     def _decide(self, view: PoolView, record: PoolRecord, claim: Object) -> Action | None:
         """Decide about a claim; nothing, if that fails: a claim that cannot be read must not stop the others."""
@@ -186,24 +195,26 @@ class PoolPasses:
         try:
             return decide(claim, reference, view)
         except Exception:
-            LOG.exception("IPClaim %s/%s", *key_of(claim))
-            self.giving.again(view.key, record.failed(key_of(claim)))
+            LOG.exception("%s", id_of(claim))
+            self.giving.again(view.key, record.failed(id_of(claim)))
             return None
 
     async def _do(self, view: PoolView, record: PoolRecord, claim: Object, action: Action) -> None:
         """Write what is decided about one claim."""
-        key = key_of(claim)
+        id = id_of(claim)
         match action:
             case Adopt(address, surplus):
                 if await self.giving.claims.adopt(claim, view.pool, address):
                     self.giving.meter.adopted += 1
+                if own_address(claim) != position_of(address):
+                    record.name_later(id)
                 for each in surplus:
                     self.giving.meter.conflicts += 1
-                    LOG.warning("%s/%s has %s, and %s as well, which goes", *key, key_of(address)[1], key_of(each)[1])
+                    LOG.warning("%s has %s, and %s as well, which goes", id, key_of(address)[1], key_of(each)[1])
                     await self.giving.claims.delete_address(each)
-                record.unsettled.discard(key)
-            case Refuse(message):
-                await self.giving.refuse(claim, message)
+                record.unsettled.discard(id)
+            case Refuse(message, _, why):
+                await self.giving.refuse(claim, message, why)
             case ReleaseAddresses(addresses):
                 if await self.giving.claims.release(claim, await self._all_of(view, claim, list(addresses))):
                     self.giving.meter.released += 1
@@ -215,14 +226,16 @@ class PoolPasses:
         died between creating it and hearing so.
         """
         position = own_address(claim)
+        if position is None:
+            position = view.book.position_of((RESERVED, uid_of(claim)))
         if addresses or position is None or not view.book.spec.name_prefix:
             return addresses
         name = address_name(view.book.spec.name_prefix, position)
-        found = await self.giving.claims.read_address(view.key[0], name)
+        found = await self.giving.claims.read_address(claim, name)
         is_its = found is not None and (uid_of(claim) in owner_uids(found))
         return [found] if found is not None and is_its else []
 
-    async def _serve_line(self, view: PoolView, record: PoolRecord, newly: list[Key]) -> None:
+    async def _serve_line(self, view: PoolView, record: PoolRecord, newly: list[ClaimId]) -> None:
         """Serve claims that wait for any address, in the order of their arrival, for as long as there are any."""
         while record.waiting and record.book.free and view.pool is not None:
             takes = self._next_takes(view, record)
@@ -230,9 +243,10 @@ class PoolPasses:
                 break
             await self.giving.take(view, record, takes)
             view = self._view(view.key)
-        waiting = [self.caches.claims.get(key) for key in newly if record.is_in_line(key)]
+        waiting = [self.caches.claim(id) for id in newly if record.is_in_line(id)]
+        refuse = partial(self.giving.refuse, message=EXHAUSTED, why=Unserved.POOL_EXHAUSTED)
         await all_of(
-            partial(self.giving.guarded, record, claim, partial(self.giving.refuse, claim, EXHAUSTED))
+            partial(self.giving.guarded, record, claim, partial(refuse, claim))
             for claim in waiting
             if claim is not None
         )
@@ -240,19 +254,19 @@ class PoolPasses:
     def _next_takes(self, view: PoolView, record: PoolRecord) -> list[tuple[Object, int]]:
         """Take claims out of the line, and pick an address for each; decide again, since they may have changed."""
         takes: list[tuple[Object, int]] = []
-        while len(takes) < BATCH and record.book.free and (key := record.next_in_line()) is not None:
-            claim = self.caches.claims.get(key)
+        while len(takes) < BATCH and record.book.free and (id := record.next_in_line()) is not None:
+            claim = self.caches.claim(id)
             if claim is None or reference_of(claim) is None:
                 continue
             if not isinstance(self._decide(view, record, claim), PickAny):
-                record.dirty.add(key)
+                record.dirty.add(id)
                 self.giving.again(view.key, 0.0)
                 continue
-            position = self.giving.pick(view, record)
+            position = self.giving.pick(view, record, claim)
             if position is None:
-                record.join_line(key, arrival_of(claim))
+                record.join_line(id, arrival_of(claim))
                 break
-            record.book.hold((CLAIM, uid_of(claim)), position)
+            record.book.hold((PICKED, uid_of(claim)), position)
             takes.append((claim, position))
         return takes
 
@@ -289,6 +303,7 @@ class PoolPasses:
             addresses_for=caches.addresses_for,
             lives=caches.lives,
             is_cluster_paused=caches.is_cluster_paused,
+            has_cluster=caches.has_cluster,
             name_holder=caches.name_holder,
             is_moved=caches.is_moved,
             is_cluster_missing=caches.is_cluster_missing(key),

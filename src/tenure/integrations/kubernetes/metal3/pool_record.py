@@ -4,8 +4,9 @@ import heapq
 import time
 from dataclasses import dataclass, field
 
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object
+from tenure.integrations.kubernetes.runtime.resource_types import Object
 
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.05, 30.0
 
@@ -17,16 +18,18 @@ class PoolRecord:
     """The affairs of one pool. Every addition and removal is O(1), or O(log n) for the order of arrival."""
 
     book: PoolBook = field(default_factory=PoolBook)
-    dirty: set[Key] = field(default_factory=set)
+    dirty: set[ClaimId] = field(default_factory=set)
     """Claims to look at in the next pass."""
-    unsettled: set[Key] = field(default_factory=set)
+    unsettled: set[ClaimId] = field(default_factory=set)
     """Claims that wait for anything, and are looked at again when the pool or its cluster changes."""
     indexes: dict[str, str] = field(default_factory=dict)
     """Addresses by the names of existing claims, as ``status.indexes`` has them."""
     foreign: dict[str, Object] = field(default_factory=dict)
     """Addresses that others made and no claim has adopted, as the status lists them, by the object's name."""
-    idle: set[Key] = field(default_factory=set)
+    idle: set[ClaimId] = field(default_factory=set)
     """Claims that wait for something else than an address: their pool, its cluster, or objects that others make."""
+    unnamed: dict[ClaimId, float] = field(default_factory=dict)
+    """Claims that were served and do not name their address yet, oldest first, with when they were served."""
     vanished: set[str] = field(default_factory=set)
     """Uids of claims that went although they had their finalizer; their addresses are released in the next pass."""
     addresses: int = 0
@@ -36,16 +39,16 @@ class PoolRecord:
     """When the status was written last."""
 
     def __post_init__(self) -> None:
-        self._line: list[tuple[Arrival, Key]] = []
-        self._listed: set[tuple[Arrival, Key]] = set()
+        self._line: list[tuple[Arrival, ClaimId]] = []
+        self._listed: set[tuple[Arrival, ClaimId]] = set()
         """What is in the line, also of claims that left it: one that joins again is not listed twice."""
-        self._arrivals: dict[Key, Arrival] = {}
-        self._wanted: dict[int, set[Key]] = {}
-        self._wants: dict[Key, int] = {}
-        self._failures: dict[Key, int] = {}
-        self._retries: list[tuple[float, Key]] = []
+        self._arrivals: dict[ClaimId, Arrival] = {}
+        self._wanted: dict[int, set[ClaimId]] = {}
+        self._wants: dict[ClaimId, int] = {}
+        self._failures: dict[ClaimId, int] = {}
+        self._retries: list[tuple[float, ClaimId]] = []
 
-    def take_dirty(self) -> list[Key]:
+    def take_dirty(self) -> list[ClaimId]:
         """Return the claims to look at, those whose retry is due included; none of them is left."""
         now = time.monotonic()
         while self._retries and self._retries[0][0] <= now:
@@ -57,7 +60,7 @@ class PoolRecord:
         """Look at everything that waits, since what it waits for may have come."""
         self.dirty |= self.unsettled
 
-    def failed(self, claim: Key) -> float:
+    def failed(self, claim: ClaimId) -> float:
         """Look at a claim again later, each time later, and return when; other claims are not delayed."""
         count = self._failures[claim] = self._failures.get(claim, 0) + 1
         delay_s = min(FIRST_DELAY_S * 2.0 ** min(count, 20), LONGEST_DELAY_S)
@@ -75,20 +78,25 @@ class PoolRecord:
         left = self.dirty or self.idle or self.unsettled or self.vanished or self.indexes or self._retries
         return not (left or self.addresses or self.book.held)
 
-    def succeeded(self, claim: Key) -> None:
+    def name_later(self, claim: ClaimId) -> None:
+        """Let a claim name its address when nothing else is to be done."""
+        self.unnamed.setdefault(claim, time.monotonic())
+
+    def succeeded(self, claim: ClaimId) -> None:
         """Forget the failures of a claim."""
         self._failures.pop(claim, None)
 
-    def forget(self, claim: Key) -> None:
+    def forget(self, claim: ClaimId) -> None:
         """Forget everything of a claim that is gone."""
         self.unsettled.discard(claim)
         self.dirty.discard(claim)
         self.idle.discard(claim)
+        self.unnamed.pop(claim, None)
         self.leave_line(claim)
         self.stop_wanting(claim)
         self._failures.pop(claim, None)
 
-    def join_line(self, claim: Key, arrival: Arrival) -> None:
+    def join_line(self, claim: ClaimId, arrival: Arrival) -> None:
         """Let a claim wait for any address; it keeps its place by when it arrived (KD10)."""
         if self._arrivals.get(claim) != arrival:
             self.is_status_due = True
@@ -97,12 +105,12 @@ class PoolRecord:
                 self._listed.add((arrival, claim))
                 heapq.heappush(self._line, (arrival, claim))
 
-    def leave_line(self, claim: Key) -> None:
+    def leave_line(self, claim: ClaimId) -> None:
         """Let a claim wait no longer for any address."""
         if self._arrivals.pop(claim, None) is not None:
             self.is_status_due = True
 
-    def next_in_line(self) -> Key | None:
+    def next_in_line(self) -> ClaimId | None:
         """Take the claim that has waited longest out of the line."""
         if self._first() is None:
             return None
@@ -116,7 +124,7 @@ class PoolRecord:
             self._pop()
         return self._line[0][0] if self._line else None
 
-    def _pop(self) -> tuple[Arrival, Key]:
+    def _pop(self) -> tuple[Arrival, ClaimId]:
         entry = heapq.heappop(self._line)
         self._listed.discard(entry)
         return entry
@@ -142,23 +150,23 @@ class PoolRecord:
         first = self._first()
         return first[0] if first else ""
 
-    def is_in_line(self, claim: Key) -> bool:
+    def is_in_line(self, claim: ClaimId) -> bool:
         """Return whether a claim waits for any address."""
         return claim in self._arrivals
 
-    def wait_idly(self, claim: Key) -> None:
+    def wait_idly(self, claim: ClaimId) -> None:
         """Let a claim wait for something else than an address."""
         self.idle.add(claim)
         self.is_status_due = True
 
-    def want(self, claim: Key, position: int) -> None:
+    def want(self, claim: ClaimId, position: int) -> None:
         """Let a claim wait for one address."""
         self.stop_wanting(claim)
         self.is_status_due = True
         self._wants[claim] = position
         self._wanted.setdefault(position, set()).add(claim)
 
-    def stop_wanting(self, claim: Key) -> None:
+    def stop_wanting(self, claim: ClaimId) -> None:
         """Let a claim wait no longer for one address."""
         if (position := self._wants.pop(claim, None)) is not None:
             waiting = self._wanted[position]

@@ -1,18 +1,18 @@
 """What an IPPool's ``status`` says: Metal3's fields, and ours under the one key ``tenure`` (KD3)."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_made_here
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
-    ADDRESS_FINALIZER,
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, is_made_here
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     STORED_INDEXES,
     WHOLE_AGAIN,
     field,
     finalizers_of,
     is_terminating,
+    now_text,
     text,
 )
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
@@ -23,11 +23,6 @@ LARGEST = 2**63 - 1
 """What an integer of the API holds; a larger count is written as this."""
 SAMPLE = 50
 """How many addresses of others, and orphans, are listed by name."""
-
-
-def now_text() -> str:
-    """Return the time as Kubernetes writes it."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def shown_indexes(record: PoolRecord, pool: Object) -> Mapping[str, str]:
@@ -70,7 +65,7 @@ def own_status(
 
 def foreign_entry(address: Object) -> Object | None:
     """Return how an address is listed that others made and no claim here has adopted; nothing for any other."""
-    if is_made_here(address) or ADDRESS_FINALIZER in finalizers_of(address):
+    if is_made_here(address) or kind_of(address).address_finalizer in finalizers_of(address):
         return None
     return {"address": text(address, "spec", "address"), "name": key_of(address)[1], "claim": claim_name_of(address)}
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_NAME,
     IP_POOL,
@@ -18,10 +18,10 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     labels_of,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
+from tenure.integrations.kubernetes.metal3.objects.reservations import as_annotation, reserved_in, reserving
 from tenure.integrations.kubernetes.metal3.pool_book import RESERVED
-from tenure.integrations.kubernetes.metal3.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.pool_status import own_status, problem_of, shown_indexes, status_changes
-from tenure.integrations.kubernetes.metal3.reservations import as_annotation, reserved_in, reserving
 from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing, WriteConflict
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
@@ -65,7 +65,7 @@ class PoolWrites:
         pool = self.caches.pools.get(key)
         if pool is None or is_terminating(pool):
             raise WriteConflict(409, "Conflict", f"IPPool {key[1]} is going")
-        entries = reserving({**self._still_reserved(key, pool), **chosen}.items())
+        entries = reserving({**self._still_reserved(key, pool), **chosen}, self.caches.kind_of_uid)
         if not self._is_foreign_kind:
             pool = await self._patch_status(key, pool, entries)
             if chosen.items() <= reserved_in(pool).items():
@@ -78,7 +78,7 @@ class PoolWrites:
         pool = self.caches.pools.get(key)
         if pool is None:
             return
-        entries = reserving(self._still_reserved(key, pool).items())
+        entries = reserving(self._still_reserved(key, pool), self.caches.kind_of_uid)
         pool = await self._patch_status(key, pool, entries)
         if RESERVING in annotations_of(pool) and not entries:
             step: Step = {"op": "remove", "path": pointer("metadata", "annotations", RESERVING)}
@@ -110,8 +110,8 @@ class PoolWrites:
         book = self.caches.record(key).book
         kept = {}
         for uid, position in reserved_in(pool).items():
-            claims = self.caches.claims.by_index("uid", uid)
-            if claims and not self.caches.addresses_for(claims[0]) and book.position_of((RESERVED, uid)) == position:
+            claim = self.caches.claim_of_uid(uid)
+            if claim and not self.caches.addresses_for(claim) and book.position_of((RESERVED, uid)) == position:
                 kept[uid] = position
         return kept
 

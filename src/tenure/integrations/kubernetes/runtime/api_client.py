@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import aiohttp
 import orjson
+from aiohttp.abc import AbstractStreamWriter
 
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.credentials import ClusterAccess, CredentialsMissing, Loader
@@ -36,6 +37,26 @@ GONE: Object = {"kind": "Status", "metadata": {}}
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
+
+
+Fence = Callable[[], None]
+
+
+class FencedBody(aiohttp.BytesPayload):
+    """The body of a write, which is not sent if the fence raises; without it the server does nothing.
+
+    A request may wait long for its turn, for a connection, or because the process was stopped; a check before that
+    says nothing about the moment at which it is sent.
+    """
+
+    def __init__(self, data: bytes, fence: Fence) -> None:
+        super().__init__(data)
+        self._fence = fence
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        """Send the body."""
+        self._fence()
+        await super().write_with_length(writer, content_length)
 
 
 class ServerUntrusted(ApiUnreachable):
@@ -66,6 +87,8 @@ class ApiClient:
         self._session: aiohttp.ClientSession | None = None
         self._access: ClusterAccess | None = None
         self._renewing = asyncio.Lock()
+        self.fence: Fence = lambda: None
+        """Raises if nothing may be written any more; asked when the body of a request is about to be sent."""
 
     async def __aenter__(self) -> Self:
         self._access = await self._load()
@@ -173,14 +196,15 @@ class ApiClient:
     @contextlib.asynccontextmanager
     async def _once(
         self, access: ClusterAccess, method: str, path: str, headers: Mapping[str, str] | None = None,
-        query: Mapping[str, str] | None = None, **words: Any,
+        query: Mapping[str, str] | None = None, data: bytes | None = None, **words: Any,
     ) -> AsyncIterator[aiohttp.ClientResponse]:  # fmt: skip
         assert self._session is not None
+        body = None if data is None else FencedBody(data, self.fence)
         shown = {"Authorization": access.authorization} if access.authorization else {}
         self._meter.requests += 1
         try:
             request = await self._session.request(
-                method, access.server + path, params=query, headers={**shown, **(headers or {})},
+                method, access.server + path, params=query, headers={**shown, **(headers or {})}, data=body,
                 ssl=access.tls or True, server_hostname=access.server_name, proxy=access.proxy, **words,
             )  # fmt: skip
         except aiohttp.ClientConnectorCertificateError as error:

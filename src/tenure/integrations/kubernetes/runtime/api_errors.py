@@ -13,6 +13,8 @@ class ApiError(Exception):
         self.reason = reason
         self.message = message
         self.retry_after_s = retry_after_s
+        self.is_namespace_going = False
+        """Whether the request was refused because its namespace is being deleted: it takes no new objects."""
 
 
 class ObjectMissing(ApiError):
@@ -55,11 +57,21 @@ def error_of(status: int, document: object, retry_after_s: float | None = None) 
         kind = VersionExpired
     elif status == 422 and is_failed_test(message):
         kind = WriteConflict
-    return kind(status, reason, message, retry_after_s)
+    error = kind(status, reason, message, retry_after_s)
+    error.is_namespace_going = status == 403 and NAMESPACE_GOING in _causes(fields)
+    return error
 
 
+NAMESPACE_GOING = "NamespaceTerminating"
 FAILED_TEST = "the server rejected our request due to an error in our request"
 """All that a server says of a JSON patch whose ``test`` did not hold; of a wrong object it says what is wrong."""
+
+
+def _causes(fields: Mapping[str, Any]) -> list[object]:
+    """Return the reasons of the causes that a ``Status`` names."""
+    details = fields.get("details")
+    causes = details.get("causes") if isinstance(details, Mapping) else None
+    return [each.get("reason") for each in causes or () if isinstance(each, Mapping)]
 
 
 def is_failed_test(message: str) -> bool:

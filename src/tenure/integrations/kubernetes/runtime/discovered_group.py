@@ -59,6 +59,20 @@ class DiscoveredGroup:
         """Return the objects that an indexer puts under a value."""
         return self._informers.by_index(name, value) if self._informers else []
 
+    def wrote(self, object: Object) -> None:
+        """Enter the answer to a write of this process."""
+        if self._informers:
+            self._informers.wrote(object)
+
+    def deleted(self, object: Object, answer: Object) -> None:
+        """Enter the deletion of an object by this process, and the server's answer."""
+        if self._informers:
+            self._informers.deleted(object, answer)
+
+    async def reach(self, object: Object, within_s: float) -> bool:
+        """Wait until all that was written before an object is in the cache; return whether it is."""
+        return self._informers is not None and await self._informers.reach(object, within_s)
+
     def on_change(self, handler: Handler) -> None:
         """Call a handler for every change from now on."""
         self._handlers.append(handler)

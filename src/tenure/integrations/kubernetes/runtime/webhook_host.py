@@ -29,6 +29,7 @@ class AdmissionRequest:
 
     uid: str
     operation: str
+    group: str
     kind: str
     namespace: str
     name: str
@@ -145,6 +146,7 @@ def _request(review: Object) -> AdmissionRequest:
     return AdmissionRequest(
         uid=request["uid"],
         operation=request["operation"],
+        group=request["kind"].get("group", ""),
         kind=request["kind"]["kind"],
         namespace=request.get("namespace", ""),
         name=request.get("name", ""),

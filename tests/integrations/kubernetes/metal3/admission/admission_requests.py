@@ -5,9 +5,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_cluster_apis, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
-from tenure.integrations.kubernetes.metal3.ipam_kinds import CLUSTER_API_ADDRESS, GROUP, IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    CLUSTER_API_ADDRESS,
+    GROUP,
+    IP_ADDRESS,
+    IP_CLAIM,
+    IP_POOL,
+)
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest, Decision
 
@@ -23,7 +30,7 @@ class View:
     default_strategy: str = "sequential"
     allow_outside: bool = False
     served: bool = True
-    promised: dict[int, list[str]] = field(default_factory=dict)
+    promised: dict[int, list[ClaimId]] = field(default_factory=dict)
     """Claims by the address that they are about to get."""
 
     def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -35,11 +42,11 @@ class View:
     def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
         return [each for each in self.addresses_of(namespace, pool) if position_of(each) == position]
 
-    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[str]:
+    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
         return self.promised.get(position, [])
 
-    def addresses_for(self, namespace: str, claim: str) -> Iterable[Object]:
-        return [each for each in self.addresses if not is_cluster_apis(each) and claim_name_of(each) == claim]
+    def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
+        return [each for each in self.addresses if claim_id_of(each) == claim]
 
 
 def an_object(kind: ResourceType, name: str, spec: Any, **metadata: Any) -> Object:
@@ -84,6 +91,7 @@ def a_request(object: Any, before: Any = None, kind: str = "") -> AdmissionReque
     return AdmissionRequest(
         uid="1",
         operation="CREATE" if before is None else "UPDATE",
+        group=str(object.get("apiVersion", GROUP)).partition("/")[0] if isinstance(object, dict) else GROUP,
         kind=kind or object["kind"],
         namespace=NAMESPACE,
         name=metadata.get("name", "") if isinstance(metadata, dict) else "",

@@ -18,9 +18,10 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
@@ -50,12 +51,12 @@ class LiveView:
     def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
         return [each for each in self.addresses_of(namespace, pool) if position_of(each) == position]
 
-    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[str]:
+    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
         return []
 
-    def addresses_for(self, namespace: str, claim: str) -> Iterable[Object]:
-        found = self.server.ask("GET", IP_ADDRESS.path(namespace))["items"]
-        return [each for each in found if claim_name_of({"apiVersion": IP_ADDRESS.api_version, **each}) == claim]
+    def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
+        found = self.server.ask("GET", IP_ADDRESS.path(claim.namespace))["items"]
+        return [each for each in found if claim_id_of({"apiVersion": IP_ADDRESS.api_version, **each}) == claim]
 
 
 @dataclass
@@ -133,10 +134,10 @@ def hosted_admission(server: KubeServer, namespace: str, view: LiveView) -> Iter
 
 def _limited(configuration: Object, namespace: str, port: int, authority: bytes) -> Object:
     """Return a shipped configuration for one namespace: all tests share a server, which reaches no Service (KP2)."""
-    (hook,) = configuration["webhooks"]
-    hook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-    url = f"https://127.0.0.1:{port}{hook['clientConfig']['service']['path']}"
-    hook["clientConfig"] = {"url": url, "caBundle": base64.b64encode(authority).decode()}
+    for hook in configuration["webhooks"]:
+        hook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+        url = f"https://127.0.0.1:{port}{hook['clientConfig']['service']['path']}"
+        hook["clientConfig"] = {"url": url, "caBundle": base64.b64encode(authority).decode()}
     return {**configuration, "metadata": {"name": namespace}}
 
 

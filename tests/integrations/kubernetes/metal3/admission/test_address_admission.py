@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.admission.admission_requests import (
+    NAMESPACE,
     View,
     a_cluster_api_address,
     a_request,
@@ -81,8 +85,8 @@ async def test_prefix_gateway_and_servers_may_be_modified() -> None:
 async def test_an_address_is_not_held_by_two_objects(holder: dict[str, Any]) -> None:
     found = await errors(ADDRESS, view=View([holder]))
 
-    name, claim = holder["metadata"]["name"], (holder["spec"].get("claim") or holder["spec"].get("claimRef"))["name"]
-    assert found == f'{INVALID}spec.address: Invalid value: "10.0.0.5": is held by IPAddress {name} for claim {claim}'
+    name, claim, kind = holder["metadata"]["name"], claim_name_of(holder), kind_of(holder).claim.kind
+    assert found == f'{INVALID}spec.address: Invalid value: "10.0.0.5": is held by IPAddress {name} for {kind} {claim}'
 
 
 async def test_spellings_do_not_hide_a_second_holder() -> None:
@@ -100,7 +104,7 @@ async def test_pools_of_one_range_do_not_know_each_other() -> None:
 async def test_a_second_address_for_a_claim_is_accepted_with_a_warning() -> None:
     view = View([an_address("other", "10.0.0.6", "c"), a_cluster_api_address("third", "10.0.0.7", "c")])
 
-    assert await warnings(ADDRESS, view=view) == ["spec.claim.name: claim c has IPAddress other already"]
+    assert await warnings(ADDRESS, view=view) == ["IPClaim c has IPAddress other already"]
 
 
 async def test_an_update_is_not_judged_by_other_holders() -> None:
@@ -119,10 +123,10 @@ async def test_an_address_is_stored_as_it_is_written() -> None:
 
 async def test_an_address_that_another_claim_is_about_to_get_is_refused() -> None:
     """Its object may be on its way; the same claim's is welcome (KS2)."""
-    view = View(promised={parse_address("10.0.0.5"): ["c"]})
+    view = View(promised={parse_address("10.0.0.5"): [ClaimId("IPClaim", NAMESPACE, "c")]})
 
     refused = await IpamAdmission(view).validate(a_request(an_address("hand", "10.0.0.5", "vip")))
     assert "spec.address" in refused.errors[0]
-    assert "is the address of claim c" in refused.errors[0]
+    assert "is the address of IPClaim c" in refused.errors[0]
     welcome = await IpamAdmission(view).validate(a_request(an_address("hand", "10.0.0.5", "c")))
     assert not welcome.errors

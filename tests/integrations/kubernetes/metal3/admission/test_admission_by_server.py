@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, POOL_FINALIZER
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, POOL_FINALIZER
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     a_claim,
@@ -210,7 +210,7 @@ def test_a_copied_claim_loses_the_address_of_its_original(users: Applier) -> Non
     answer = users.create(a_claim("second", "copies", {OWN_ADDRESS: "10.9.0.1"}))
 
     assert OWN_ADDRESS not in answer.object["metadata"].get("annotations", {})
-    assert "IPAddress original holds 10.9.0.1 for claim first" in "".join(answer.warnings)
+    assert "IPAddress original holds 10.9.0.1 for IPClaim first" in "".join(answer.warnings)
 
 
 def test_an_address_says_whose_it_is_and_keeps_to_it(users: Applier) -> None:
@@ -232,7 +232,7 @@ def test_an_address_says_whose_it_is_and_keeps_to_it(users: Applier) -> None:
     )
     refused(
         users.create(an_address("double", "10.8.0.1", "d", pool="b")),
-        'spec.address: Invalid value: "10.8.0.1": is held by IPAddress b for claim c',
+        'spec.address: Invalid value: "10.8.0.1": is held by IPAddress b for IPClaim c',
     )
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, PICKED_FOR
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, PICKED_FOR
 from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_claim,
@@ -70,7 +71,7 @@ async def test_a_copied_claim_loses_the_address_of_its_original(holder: dict[str
 
     assert claim["metadata"]["annotations"] == {"mine": "stays"}
     (warning,) = decision.warnings
-    assert "IPAddress p-10-0-0-12 holds 10.0.0.12 for claim original" in warning
+    assert f"IPAddress p-10-0-0-12 holds 10.0.0.12 for {kind_of(holder).claim.kind} original" in warning
 
 
 async def test_a_claim_whose_name_the_server_will_make_up_is_judged_like_others() -> None:

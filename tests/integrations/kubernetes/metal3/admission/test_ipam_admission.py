@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
-from tenure.integrations.kubernetes.metal3.ipam_kinds import OWN_ADDRESS
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import OWN_ADDRESS
 from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_claim,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import POOL_FINALIZER
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import POOL_FINALIZER
 from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_cluster_api_address,

@@ -42,7 +42,13 @@ MODULES = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
 )
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than its current one.")
 @click.option("--namespaces", metavar="A,B", help="Work in these namespaces only [default: all].")
-@click.option("--controllers", metavar="A,B", default="metal3", show_default=True, help="Which controllers to run.")
+@click.option(
+    "--controllers",
+    metavar="A,B",
+    default="metal3,capi",
+    show_default=True,
+    help="Which claims to serve: IPClaims (metal3), Cluster API's IPAddressClaims (capi).",
+)
 @click.option("--own-namespace", metavar="NAME", help="Where lease and certificate are kept [default: the pod's].")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where /livez, /readyz and /metrics are served.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8081, show_default=True, help="0 takes a free one.")
@@ -110,8 +116,8 @@ def operator(
 ) -> None:
     """Run controllers in a Kubernetes cluster, until SIGTERM or Ctrl-C.
 
-    Several replicas may run: one replica leads and writes, the others are ready to follow. The controller `metal3`
-    serves IPClaims from IPPools. Apply what `tenure manifests` prints before.
+    Several replicas may run: one replica leads and writes, the others are ready to follow. IPPools serve
+    IPClaims of Metal3 and IPAddressClaims of Cluster API. Apply what `tenure manifests` prints before.
 
     For example:
       tenure operator --kubeconfig admin.conf --port 8081 --check
@@ -219,7 +225,7 @@ def namespaces_in(option: str, names: tuple[str, ...]) -> tuple[str, ...]:
 def _announce(session: Session, running: "Running") -> None:
     settings = running.context.settings
     url = f"http://{settings.host}:{running.port}"
-    names = [each.name for each in running.controllers]
+    names = list(settings.controllers)
     if session.json:
         echo(
             session,

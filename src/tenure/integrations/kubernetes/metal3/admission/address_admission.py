@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, is_cluster_apis, position_of
 from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Judgement
 from tenure.integrations.kubernetes.metal3.admission.claim_admission import is_other_reference
-from tenure.integrations.kubernetes.metal3.ipam_kinds import field, text
-from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault, read_address
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, text
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
 
@@ -22,18 +24,30 @@ def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
         for path in (("pool", "name"), ("claim", "name"), ("address",))
         if not field(address, "spec", *path)
     ]
+    return _judged_place(request, view, faults)
+
+
+def judge_cluster_api_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
+    """Judge an address of Cluster API's, whose fields are judged by its own webhook: it must not be held by another."""
+    return Judgement([], []) if request.before is not None else _judged_place(request, view, [])
+
+
+def _judged_place(request: AdmissionRequest, view: AdmissionView, faults: list[SpecFault]) -> Judgement:
+    """Judge where a new address is: whether another object or claim has that place."""
+    address = request.object or {}
     position = None
     if written := field(address, "spec", "address"):
         position = read_address(written, "spec.address", faults)
-    pool = text(address, "spec", "pool", "name")
+    kind = kind_of(address)
+    pool = kind.pool_of(address)
     if position is None or not pool:
         return Judgement(faults, [])
     holders = view.addresses_at(request.namespace, pool, position)
     claims = view.claims_at(request.namespace, pool, position)
-    claim = text(address, "spec", "claim", "name")
+    claim = ClaimId(kind.claim.kind, request.namespace, kind.claim_of(address))
     return Judgement(
         faults + (_doubles(address, holders) or _promised(address, claim, claims)),
-        _warnings(address, claim, view.addresses_for(request.namespace, claim)),
+        _warnings(address, claim, view.addresses_for(claim)),
     )
 
 
@@ -66,28 +80,30 @@ def _doubles(address: Object, holders: Iterable[Object]) -> list[SpecFault]:
         SpecFault(
             "spec.address",
             field(address, "spec", "address"),
-            f"is held by IPAddress {text(other, 'metadata', 'name')} for claim {claim_name_of(other)}",
+            f"is held by IPAddress {text(other, 'metadata', 'name')} for {kind_of(other).claim.kind} "
+            f"{claim_name_of(other)}",
         )
         for other in holders
         if not _is_itself(other, address)
     ]
 
 
-def _promised(address: Object, claim: str, claims: Iterable[str]) -> list[SpecFault]:
+def _promised(address: Object, claim: ClaimId, claims: Iterable[ClaimId]) -> list[SpecFault]:
     """Return an error for each other claim that is about to get the address: its object may be on its way."""
     return [
-        SpecFault("spec.address", field(address, "spec", "address"), f"is the address of claim {other}")
+        SpecFault("spec.address", field(address, "spec", "address"), f"is the address of {other.kind} {other.name}")
         for other in claims
         if other != claim
     ]
 
 
-def _warnings(address: Object, claim: str, others: Iterable[Object]) -> list[str]:
-    """Return a warning if the claim, which is of Metal3's kind, has another address."""
+def _warnings(address: Object, claim: ClaimId, others: Iterable[Object]) -> list[str]:
+    """Return a warning if the claim has another address."""
     names = (text(other, "metadata", "name") for other in others if not _is_itself(other, address))
-    return [f"spec.claim.name: claim {claim} has IPAddress {name} already" for name in islice(names, 1)]
+    return [f"{claim.kind} {claim.name} has IPAddress {name} already" for name in islice(names, 1)]
 
 
 def _is_itself(other: Object, address: Object) -> bool:
     """Return whether a known object has the name of the new one: the server refuses that better than we do."""
-    return not is_cluster_apis(other) and field(other, "metadata", "name") == field(address, "metadata", "name")
+    is_named_so = field(other, "metadata", "name") == field(address, "metadata", "name")
+    return is_named_so and kind_of(other) is kind_of(address)

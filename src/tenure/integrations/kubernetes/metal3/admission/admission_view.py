@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import field, is_terminating, mapping
-from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, is_terminating, mapping
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
@@ -34,11 +35,11 @@ class AdmissionView(Protocol):
     def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
         """Return the IPAddress objects, of both groups, that hold an address of a pool."""
 
-    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[str]:
-        """Return the names of the claims that have an address of a pool, or are about to get it."""
+    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
+        """Return the claims, of both kinds, that have an address of a pool, or are about to get it."""
 
-    def addresses_for(self, namespace: str, claim: str) -> Iterable[Object]:
-        """Return the IPAddress objects, of Metal3's group, that name a claim."""
+    def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
+        """Return the IPAddress objects, of the claim's group, that name a claim."""
 
 
 class Defaults(NamedTuple):

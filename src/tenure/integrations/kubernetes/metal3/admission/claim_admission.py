@@ -1,6 +1,5 @@
-"""What an IPClaim may say, and what it gets before it is stored."""
+"""What a claim may say, and what it gets before it is stored."""
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of
 from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     AdmissionView,
     Defaults,
@@ -9,9 +8,11 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     is_judged,
 )
 from tenure.integrations.kubernetes.metal3.admission.pool_admission import NOT_SERVED
-from tenure.integrations.kubernetes.metal3.claim_reading import reference_of
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
-    CLAIM_FINALIZER,
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     PICKED_FOR,
     WISHED_ADDRESS,
@@ -19,7 +20,7 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault, read_address
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.patches import pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
@@ -34,8 +35,8 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
         return Defaults([], [])
     steps = []
     if view.serves(request.namespace, mapping(claim, "metadata", "labels")):
-        steps += finalizer_step(claim, CLAIM_FINALIZER)
-    holder = _holder_of_copy(request, claim, view)
+        steps += finalizer_step(claim, kind_of(claim).claim_finalizer)
+    holder = _holder_of_copy(request, claim, reference, view)
     if holder is None:
         return Defaults(steps, [])
     annotations = mapping(claim, "metadata", "annotations")
@@ -44,12 +45,14 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
             steps.append({"op": "remove", "path": pointer("metadata", "annotations", name)})
     warning = (
         f"metadata.annotations.{OWN_ADDRESS}: is dropped, since IPAddress {text(holder, 'metadata', 'name')} holds "
-        f"{annotations[OWN_ADDRESS]} for claim {claim_name_of(holder)}"
+        f"{annotations[OWN_ADDRESS]} for {kind_of(holder).claim.kind} {claim_name_of(holder)}"
     )
     return Defaults(steps, [warning])
 
 
-def _holder_of_copy(request: AdmissionRequest, claim: Object, view: AdmissionView) -> Object | None:
+def _holder_of_copy(
+    request: AdmissionRequest, claim: Object, reference: Reference, view: AdmissionView
+) -> Object | None:
     """Return the IPAddress that holds the address of a claim's annotation for another claim.
 
     A claim that was moved here keeps its annotation: no other claim holds its address (KD6).
@@ -57,9 +60,9 @@ def _holder_of_copy(request: AdmissionRequest, claim: Object, view: AdmissionVie
     position = read_address(field(claim, "metadata", "annotations", OWN_ADDRESS), "", [])
     if position is None:
         return None
-    name = text(claim, "metadata", "name")
-    holders = view.addresses_at(request.namespace, text(claim, "spec", "pool", "name"), position)
-    return next((holder for holder in holders if claim_name_of(holder) != name), None)
+    name, kind = text(claim, "metadata", "name"), kind_of(claim)
+    holders = view.addresses_at(request.namespace, reference.pool[1], position)
+    return next((each for each in holders if (kind_of(each), claim_name_of(each)) != (kind, name)), None)
 
 
 def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
@@ -72,13 +75,25 @@ def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
         faults.append(SpecFault("spec.pool.name", field(claim, "spec", "pool", "name") or "", "cannot be empty"))
     if is_judged(request):
         _judge_tenure(claim, faults)
-    changed = [name for name in (WISHED_ADDRESS, OWN_ADDRESS) if _annotation(claim, name) != _annotation(before, name)]
-    for name in changed:
-        if value := _annotation(claim, name):
-            read_address(value, f"metadata.annotations.{name}", faults)
-    if is_judged(request) or WISHED_ADDRESS in changed:
+    _judge_annotations(claim, before, faults)
+    if is_judged(request) or _annotation(claim, WISHED_ADDRESS) != _annotation(before, WISHED_ADDRESS):
         _judge_two_addresses(claim, faults)
     return Judgement(faults, [])
+
+
+def judge_cluster_api_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
+    """Judge a claim of Cluster API's, whose fields are judged by its own webhook."""
+    faults: list[SpecFault] = []
+    _judge_annotations(request.object or {}, request.before, faults)
+    return Judgement(faults, [])
+
+
+def _judge_annotations(claim: Object, before: Object | None, faults: list[SpecFault]) -> None:
+    """Note annotations that are new, or changed, and no addresses."""
+    for name in (WISHED_ADDRESS, OWN_ADDRESS):
+        value = _annotation(claim, name)
+        if value and value != _annotation(before, name):
+            read_address(value, f"metadata.annotations.{name}", faults)
 
 
 def is_other_reference(object: Object, before: Object, name: str) -> bool:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_host import Decision
 

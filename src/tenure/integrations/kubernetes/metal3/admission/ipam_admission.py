@@ -1,15 +1,27 @@
-"""The two webhooks of Metal3's kinds: ``/mutate`` fills in and translates, ``/validate`` refuses."""
+"""The webhooks of Metal3's and Cluster API's kinds: ``/mutate`` fills in and translates, ``/validate`` refuses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tenure.integrations.kubernetes.metal3.admission.address_admission import judge_address
+from tenure.integrations.kubernetes.metal3.admission.address_admission import judge_address, judge_cluster_api_address
 from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Defaults, Judgement, is_judged
-from tenure.integrations.kubernetes.metal3.admission.claim_admission import default_claim, judge_claim
+from tenure.integrations.kubernetes.metal3.admission.claim_admission import (
+    default_claim,
+    judge_claim,
+    judge_cluster_api_claim,
+)
 from tenure.integrations.kubernetes.metal3.admission.invalid_object import refusal
 from tenure.integrations.kubernetes.metal3.admission.pool_admission import default_pool, judge_pool
 from tenure.integrations.kubernetes.metal3.admission.seed_spellings import respell
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    CLUSTER_API_ADDRESS,
+    CLUSTER_API_CLAIM,
+    GROUP,
+    IP_ADDRESS,
+    IP_CLAIM,
+    IP_POOL,
+    text,
+)
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_host import Admission, AdmissionRequest, Decision
 
@@ -28,15 +40,20 @@ class AdmissionRules:
 
 
 RULES = {
-    IP_POOL.kind: AdmissionRules(IP_POOL, judge_pool, default_pool),
-    IP_CLAIM.kind: AdmissionRules(IP_CLAIM, judge_claim, default_claim),
-    IP_ADDRESS.kind: AdmissionRules(IP_ADDRESS, judge_address),
+    (rules.type.group, rules.type.kind): rules
+    for rules in (
+        AdmissionRules(IP_POOL, judge_pool, default_pool),
+        AdmissionRules(IP_CLAIM, judge_claim, default_claim),
+        AdmissionRules(IP_ADDRESS, judge_address),
+        AdmissionRules(CLUSTER_API_CLAIM, judge_cluster_api_claim, default_claim),
+        AdmissionRules(CLUSTER_API_ADDRESS, judge_cluster_api_address),
+    )
 }
 
 
 @dataclass(frozen=True)
 class IpamAdmission:
-    """Decides on Metal3's kinds by what the operator knows of the cluster."""
+    """Decides on objects by what the operator knows of the cluster."""
 
     view: AdmissionView
 
@@ -52,7 +69,7 @@ class IpamAdmission:
             return Decision()
         if self._is_too_early(request):
             return NOT_READY
-        respelling = respell(request.kind, request.object or {})
+        respelling = respell(request.kind if request.group == GROUP else "", request.object or {})
         if respelling.faults:
             return refusal(rules.type, _name(request), respelling.faults, respelling.warnings)
         steps, warnings = rules.default(request, self.view) if rules.default else Defaults([], [])
@@ -77,7 +94,7 @@ class IpamAdmission:
 
 def _rules_of(request: AdmissionRequest) -> AdmissionRules | None:
     """Return the rules for a request; nothing, if it is about another kind or stores no object."""
-    return RULES.get(request.kind) if isinstance(request.object, dict) else None
+    return RULES.get((request.group, request.kind)) if isinstance(request.object, dict) else None
 
 
 def _name(request: AdmissionRequest) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from tenure.integrations.kubernetes.metal3.address_objects import claim_name_of, position_of
 from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     AdmissionView,
     Defaults,
@@ -11,8 +10,15 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     is_judged,
 )
 from tenure.integrations.kubernetes.metal3.admission.pool_warnings import LONGEST_NAME, is_object_name, pool_warnings
-from tenure.integrations.kubernetes.metal3.ipam_kinds import POOL_FINALIZER, field, mapping, text
-from tenure.integrations.kubernetes.metal3.pool_spec import PoolEntry, PoolReading, PoolSpec, SpecFault, read_pool_spec
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import POOL_FINALIZER, field, mapping, text
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import (
+    PoolEntry,
+    PoolReading,
+    PoolSpec,
+    SpecFault,
+    read_pool_spec,
+)
 from tenure.integrations.kubernetes.runtime.patches import Step
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from tenure.integrations.kubernetes.metal3.pool_spec import PoolEntry, PoolSpec
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolEntry, PoolSpec
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import AddressRange
 

@@ -6,8 +6,8 @@ The definitions list these names, since an API server removes unknown fields bef
 import enum
 from typing import NamedTuple
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import field, mapping
-from tenure.integrations.kubernetes.metal3.pool_spec import SpecFault
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, mapping
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault
 from tenure.integrations.kubernetes.runtime.patches import Step, pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 

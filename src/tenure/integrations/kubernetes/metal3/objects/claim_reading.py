@@ -1,13 +1,11 @@
-"""What an IPClaim says: which pool it is for, which address it has or asks for, when it arrived."""
+"""What a claim says: which pool it is for, which address it has or asks for, when it arrived."""
 
 import enum
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
-    CLAIM_FINALIZER,
-    GROUP,
-    IP_POOL,
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     PICKED_FOR,
     PROPAGATION_FINALIZERS,
@@ -16,29 +14,16 @@ from tenure.integrations.kubernetes.metal3.ipam_kinds import (
     finalizers_of,
     text,
 )
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import Invalid
 
 CONFLICTING_WISHES = "PreAllocation and requested ip address are conflicting"
 
 
-class Reference(NamedTuple):
-    """The pool that a claim names."""
-
-    pool: Key
-    is_elsewhere: bool
-    """Whether it is in another namespace than the claim, which is not served (C28)."""
-
-
 def reference_of(claim: Object) -> Reference | None:
     """Return the pool that a claim is for; nothing if it names none, or something that is no IPPool."""
-    namespace = text(claim, "metadata", "namespace")
-    version, kind, name = (text(claim, "spec", "pool", part) for part in ("apiVersion", "kind", "name"))
-    if not name or kind not in ("", IP_POOL.kind) or (version and version.partition("/")[0] != GROUP):
-        return None
-    named = text(claim, "spec", "pool", "namespace")
-    return Reference((namespace, name), bool(named) and named != namespace)
+    return kind_of(claim).reference_of(claim)
 
 
 def arrival_of(claim: Object) -> tuple[str, str]:
@@ -48,7 +33,8 @@ def arrival_of(claim: Object) -> tuple[str, str]:
 
 def foreign_finalizers(claim: Object) -> list[str]:
     """Return the finalizers of others that still use the claim; the garbage collector's do not count (KD5)."""
-    return [each for each in finalizers_of(claim) if each != CLAIM_FINALIZER and each not in PROPAGATION_FINALIZERS]
+    own = {kind_of(claim).claim_finalizer, *PROPAGATION_FINALIZERS}
+    return [each for each in finalizers_of(claim) if each not in own]
 
 
 class WishKind(enum.Enum):
@@ -83,7 +69,7 @@ def is_picked_here(claim: Object) -> bool:
 
 def was_served(claim: Object) -> bool:
     """Return whether the claim's status names an address."""
-    return bool(text(claim, "status", "address", "name"))
+    return bool(kind_of(claim).given(claim))
 
 
 def wish_of(claim: Object, pre_allocated: int | None) -> AddressWish | str | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.pool_spec import read_pool_spec
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.kernel.addressing.addresses import format_address, parse_address
 
 ENTRIES: list[tuple[dict[str, Any], str, str]] = [

@@ -3,24 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import (
-    ADDRESS_FINALIZER,
-    CLUSTER_API_GROUP,
-    GROUP,
-    IP_ADDRESS,
-    IP_CLAIM,
-    IP_POOL,
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     MADE_FOR,
     annotations_of,
-    field,
     is_terminating,
     labels_of,
     text,
 )
-from tenure.integrations.kubernetes.metal3.pool_book import OBJECT, Holder
-from tenure.integrations.kubernetes.metal3.pool_spec import PoolSpec
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, guarded
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 
@@ -29,11 +23,6 @@ def address_name(name_prefix: str, position: int) -> str:
     """Return the name that an address has: one for each address of a prefix, so creating it is the lock."""
     written = format_address(position).replace(":", "-").replace(".", "-")
     return f"{name_prefix}-{written}".rstrip("-")
-
-
-def is_cluster_apis(address: Object) -> bool:
-    """Return whether an address is of Cluster API's kind, which names its pool and claim in other fields."""
-    return text(address, "apiVersion").startswith(f"{CLUSTER_API_GROUP}/")
 
 
 def position_of(address: Object) -> int | None:
@@ -46,32 +35,25 @@ def position_of(address: Object) -> int | None:
 
 def pool_of(address: Object) -> Key | None:
     """Return the IPPool that an address belongs to: judged by what it says, never by its name (KS3)."""
-    namespace = key_of(address)[0]
-    if is_cluster_apis(address):
-        reference = field(address, "spec", "poolRef")
-        if text(reference or {}, "apiGroup") != GROUP or text(reference, "kind") != IP_POOL.kind:
-            return None
-        return namespace, text(reference, "name")
-    name = text(address, "spec", "pool", "name")
-    return (namespace, name) if name else None
+    name = kind_of(address).pool_of(address)
+    return (key_of(address)[0], name) if name else None
 
 
 def claim_name_of(address: Object) -> str:
     """Return the name of the claim that an address is for."""
-    path = ("spec", "claimRef", "name") if is_cluster_apis(address) else ("spec", "claim", "name")
-    return text(address, *path)
+    return kind_of(address).claim_of(address)
 
 
-def owner_uids(address: Object, kind: str = IP_CLAIM.kind) -> list[str]:
-    """Return the uids of the owners of a kind."""
+def claim_id_of(address: Object) -> ClaimId:
+    """Return the claim that an address is for."""
+    return ClaimId(kind_of(address).claim.kind, key_of(address)[0], claim_name_of(address))
+
+
+def owner_uids(address: Object) -> list[str]:
+    """Return the uids of the claims that own an address."""
+    kind = kind_of(address).claim.kind
     owners = address["metadata"].get("ownerReferences") or ()
     return [text(owner, "uid") for owner in owners if text(owner, "kind") == kind]
-
-
-def holder_of(address: Object) -> Holder:
-    """Return an address object as a holder in the pool's book."""
-    group = "cluster-api/" if is_cluster_apis(address) else ""
-    return OBJECT, group + key_of(address)[1]
 
 
 def is_made_here(address: Object) -> bool:
@@ -81,30 +63,23 @@ def is_made_here(address: Object) -> bool:
 
 def new_address(spec: PoolSpec, pool: Object, claim: Object, position: int) -> Object:
     """Return the object that gives an address to a claim."""
+    kind = kind_of(claim)
     namespace, claim_name = key_of(claim)
-    options = spec.options_at(position)
-    carried: dict[str, Any] = {
-        "prefix": options.prefix,
-        "gateway": options.gateway,
-        "dnsServers": list(options.dns_servers),
-    }
+    type = kind.address_type(claim)
     return {
-        "apiVersion": IP_ADDRESS.api_version,
-        "kind": IP_ADDRESS.kind,
+        "apiVersion": type.api_version,
+        "kind": type.kind,
         "metadata": {
             "namespace": namespace,
             "name": address_name(spec.name_prefix, position),
             "labels": dict(labels_of(claim)),
             "annotations": {MADE_FOR: f"{namespace}/{claim_name}"},
-            "finalizers": [ADDRESS_FINALIZER],
-            "ownerReferences": _owners(pool, claim),
+            "finalizers": [kind.address_finalizer],
+            "ownerReferences": kind.owners(pool, claim),
         },
-        "spec": {
-            "address": format_address(position),
-            "pool": {"name": key_of(pool)[1], "namespace": namespace},
-            "claim": {"name": claim_name, "namespace": namespace},
-            **{name: value for name, value in carried.items() if value},
-        },
+        "spec": kind.address_fields(
+            namespace, key_of(pool)[1], claim_name, format_address(position), spec.options_at(position)
+        ),
     }
 
 
@@ -116,7 +91,11 @@ def completing_patch(address: Object, pool: Object | None, claim: Object) -> lis
     """
     metadata = address["metadata"]
     before: list[Object] = metadata.get("ownerReferences") or []
-    wanted = _owners(pool, claim)
+    wanted = kind_of(claim).owners(pool, claim)
+    names = {_kind_and_name(owner) for owner in wanted}
+    if any(owner.get("controller") for owner in before if _kind_and_name(owner) not in names):
+        # Only one owner may be the controller, and another has said that it is.
+        wanted = [{**owner, "controller": False} if owner.get("controller") else owner for owner in wanted]
     owners = [_mended(owner, wanted) for owner in before]
     known = {_kind_and_name(owner) for owner in before}
     owners += [owner for owner in wanted if _kind_and_name(owner) not in known]
@@ -124,18 +103,8 @@ def completing_patch(address: Object, pool: Object | None, claim: Object) -> lis
     if owners != before:
         steps.append({"op": "add", "path": "/metadata/ownerReferences", "value": owners})
     if not is_terminating(address):
-        steps += finalizer_steps(address, ADDRESS_FINALIZER)
+        steps += finalizer_steps(address, kind_of(address).address_finalizer)
     return guarded(address, *steps) if steps else []
-
-
-def _owners(pool: Object | None, claim: Object) -> list[Object]:
-    """Return the references to pool and claim, in this order, without a controller (C2)."""
-    owners = [(IP_POOL, pool), (IP_CLAIM, claim)]
-    return [_reference(kind, owner) for kind, owner in owners if owner is not None]
-
-
-def _reference(kind: ResourceType, owner: Object) -> Object:
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "name": key_of(owner)[1], "uid": uid_of(owner)}
 
 
 def _kind_and_name(owner: Mapping[str, Any]) -> tuple[str, str]:
@@ -145,5 +114,5 @@ def _kind_and_name(owner: Mapping[str, Any]) -> tuple[str, str]:
 def _mended(owner: Object, wanted: list[Object]) -> Object:
     for each in wanted:
         if _kind_and_name(each) == _kind_and_name(owner):
-            return {**owner, "apiVersion": each["apiVersion"], "uid": each["uid"]}
+            return {**owner, **each}
     return owner

@@ -1,11 +1,11 @@
 """Reservations in a pool: addresses that a leader is about to create objects for, each for one claim (KD4)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
-from tenure.integrations.kubernetes.metal3.ipam_kinds import IP_CLAIM, RESERVING, annotations_of, field
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import RESERVING, annotations_of, field
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
@@ -27,9 +27,12 @@ def reserved_in(pool: Object) -> dict[str, int]:
     return found
 
 
-def reserving(reserved: Iterable[tuple[str, int]]) -> list[Object]:
-    """Write reservations down."""
-    return [{"address": format_address(place), "uid": uid, "kind": IP_CLAIM.kind} for uid, place in sorted(reserved)]
+def reserving(reserved: Mapping[str, int], kind_of: Callable[[str], str]) -> list[Object]:
+    """Write reservations down; the uid is what counts, the kind of the claim is for people."""
+    return [
+        {"address": format_address(position), "uid": uid, "kind": kind_of(uid)}
+        for uid, position in sorted(reserved.items())
+    ]
 
 
 def as_annotation(entries: list[Object]) -> str:

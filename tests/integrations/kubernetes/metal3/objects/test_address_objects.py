@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.address_objects import address_name, pool_of
+from tenure.integrations.kubernetes.metal3.objects.address_objects import address_name, pool_of
 from tenure.kernel.addressing.addresses import parse_address
 
 

@@ -1,6 +1,7 @@
 """The kinds that addresses are claimed by, and the names that controllers agree on: finalizers, labels, annotations."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
@@ -11,6 +12,7 @@ IP_CLAIM = ResourceType(GROUP, VERSION, "ipclaims", "IPClaim")
 IP_ADDRESS = ResourceType(GROUP, VERSION, "ipaddresses", "IPAddress")
 
 CLUSTER_API_GROUP = "ipam.cluster.x-k8s.io"
+CLUSTER_API_CLAIM = ResourceType(CLUSTER_API_GROUP, "v1beta2", "ipaddressclaims", "IPAddressClaim")
 CLUSTER_API_ADDRESS = ResourceType(CLUSTER_API_GROUP, "v1beta2", "ipaddresses", "IPAddress")
 CLUSTER = ResourceType("cluster.x-k8s.io", "v1beta2", "clusters", "Cluster")
 CLUSTER_API_VERSIONS = ("v1beta2", "v1beta1", "v1alpha1")
@@ -19,6 +21,8 @@ CLUSTER_API_VERSIONS = ("v1beta2", "v1beta1", "v1alpha1")
 POOL_FINALIZER = "ippool.ipam.metal3.io"
 CLAIM_FINALIZER = "ipclaim.ipam.metal3.io"
 ADDRESS_FINALIZER = "ipaddress.ipam.metal3.io"
+CLUSTER_API_CLAIM_FINALIZER = "ipam.metal3.io/ipaddressclaim"
+CLUSTER_API_ADDRESS_FINALIZER = "ipam.metal3.io/ipaddress"
 PROPAGATION_FINALIZERS = frozenset({"foregroundDeletion", "orphan"})
 """Finalizers of the garbage collector. It waits for us, so we must not wait for it (KD5)."""
 
@@ -40,6 +44,11 @@ PROVIDER_LABEL = ("cluster.x-k8s.io/provider", "ipam-metal3")
 
 STORED_INDEXES, WHOLE_AGAIN = 5000, 4500
 """Above the first, ``status.indexes`` is empty; below the second it is whole again (KD4)."""
+
+
+def now_text() -> str:
+    """Return the time as Kubernetes writes it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def annotations_of(object: Object) -> Mapping[str, str]:

@@ -1,0 +1,39 @@
+"""Cluster API's own definitions of its kinds, from its sources."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tools.build_kube import module_folder
+
+from tests.infrastructure.kube import KubeServer
+from tests.integrations.kubernetes.cluster import await_kind, create
+
+MODULE = ("sigs.k8s.io/cluster-api", "v1.13.3")
+"""The version that Metal3's manager, which is tried beside ours, is built with."""
+IPAM = ("ipam.cluster.x-k8s.io_ipaddressclaims", "ipam.cluster.x-k8s.io_ipaddresses")
+CLUSTERS = "cluster.x-k8s.io_clusters"
+
+
+def definitions(*names: str, only: str = "") -> list[dict[str, Any]]:
+    """Return definitions by the names of their files; ``only``: with one version, as an older server has them."""
+    found = [yaml.safe_load((_folder() / f"{name}.yaml").read_text("utf-8")) for name in names]
+    for document in found if only else ():
+        versions = [each for each in document["spec"]["versions"] if each["name"] == only]
+        document["spec"]["versions"] = [{**each, "served": True, "storage": True} for each in versions]
+    return found
+
+
+def install_cluster_api(server: KubeServer, *names: str, only: str = "") -> None:
+    """Apply definitions, and wait until their objects are served."""
+    found = definitions(*names, only=only)
+    for document in found:
+        create(server, document)
+    for document in found:
+        await_kind(server, document)
+
+
+@functools.cache
+def _folder() -> Path:
+    return module_folder(*MODULE) / "config" / "crd" / "bases"
