@@ -15,7 +15,10 @@ from typing import Any
 
 from tests.infrastructure.postgres import run_folder
 from tests.integrations.bosh.kills.grid import killed_once
+from tests.integrations.kubernetes.metal3.claim_pairs import pair_rounds
 from tests.integrations.kubernetes.metal3.claim_storms import storms
+from tests.integrations.kubernetes.metal3.fire_rounds import fire_rounds
+from tests.integrations.kubernetes.metal3.fleet_day import live_day
 from tests.integrations.kubernetes.runtime.toy_rounds import toy_rounds
 from tests.integrations.neutron.stage.deployment import DATABASES, MODES
 from tests.integrations.neutron.stage.judging import crowd_rounds
@@ -38,6 +41,8 @@ LEDGERS = ("sqlite", "postgres")
 
 CROWD_ROUNDS = 10
 """At most so many rounds of the crowd on Neutron: one takes as long as several of the others."""
+PAIRS_A_ROUND, LIVES_A_ROUND = 50, 2500
+"""In twenty rounds 1,000 pairs of claims, and a day of 50,000."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +147,21 @@ def short_claims(seed: int, scale: Scale) -> Figures:
     return {"storms": scale.rounds, **asyncio.run(storms(seed, scale.rounds))}
 
 
+def claim_fire(seed: int, scale: Scale) -> Figures:
+    """Kill and freeze replicas of the operator, and restart the API server, under 500 claims of both kinds a round."""
+    return {"rounds": scale.rounds, **asyncio.run(fire_rounds(seed, scale.rounds))}
+
+
+def claim_pairs(seed: int, scale: Scale) -> Figures:
+    """Claim an address by each kind of claims at the same moment, fifty times a round; never one address for both."""
+    return dict(asyncio.run(pair_rounds(PAIRS_A_ROUND * scale.rounds)))
+
+
+def fleet_day(seed: int, scale: Scale) -> Figures:
+    """Live a day of a fleet, 2,500 claims a round: nothing is left over, and the operator's memory is flat."""
+    return dict(asyncio.run(live_day(seed, LIVES_A_ROUND * scale.rounds)))
+
+
 def proof(name: str, seed: int, scale: Scale) -> Figures:
     """Run a part that needs no server, to the same number of rounds."""
     return PROOFS[name](seed, scale.rounds)
@@ -165,5 +185,8 @@ PARTS: dict[str, Part] = {
     **{f"neutron-crowd-{mode}-{base}": partial(neutron_crowd, mode, base) for mode in MODES for base in DATABASES},
     "kills-kubernetes": kubernetes_kills,
     "short-claims-kubernetes": short_claims,
+    "fire-kubernetes": claim_fire,
+    "pairs-kubernetes": claim_pairs,
+    "fleet-day-kubernetes": fleet_day,
 }
 """The parts by name, in the order they run."""

@@ -57,7 +57,9 @@ async def started(settings: OperatorSettings, make_client: MakeClient = plain_cl
     load = credentials.find_credentials(settings.kubeconfig, settings.context)
     # The lease has a session of its own: whatever the controllers' requests wait for, it is renewed (KP11).
     async with make_client(load, meter) as client, ApiClient(load, in_flight=2, meter=meter) as lease_client:
-        lease = LeaderLease(lease_client, settings.own_namespace, settings.lease, settings.identity)
+        lease = LeaderLease(
+            lease_client, settings.own_namespace, settings.lease, settings.identity, settings.lease_times
+        )
         client.fence = lease.check  # a leader that was stopped, and wakes when another leads, sends nothing more
         context = OperatorContext(settings, client, lease, EventRecorder(client, "tenure-operator", meter), meter)
         controllers = [make(context) for make in dict.fromkeys(CONTROLLERS[name] for name in settings.controllers)]

@@ -5,6 +5,8 @@ import secrets
 import socket
 from dataclasses import dataclass, field
 
+from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
+
 
 def own_identity() -> str:
     """Return a name for this process that no other replica has: containers share host names and process numbers."""
@@ -13,7 +15,7 @@ def own_identity() -> str:
 
 @dataclass(frozen=True)
 class OperatorSettings:
-    """Settings of ``tenure operator``; the command line has an option for each but the lease and the identity."""
+    """Settings of ``tenure operator``; the command line has an option for each but those of the lease."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -25,6 +27,7 @@ class OperatorSettings:
     lease: str = "tenure-operator"
     identity: str = field(default_factory=own_identity)
     """What this replica is called in the Lease; two replicas of one name would both lead."""
+    lease_times: LeaseTimes = field(default_factory=LeaseTimes)
     host: str = "127.0.0.1"
     port: int = 8081
     """For health, readiness and metrics; 0 takes a free one."""

@@ -34,7 +34,7 @@ from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, OBJECT, OF_CL
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectMissing
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
-from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of, version_of
 from tenure.kernel.addressing.addresses import parse_address
@@ -290,14 +290,15 @@ def _place(address: Object) -> tuple[object, ...]:
 
 
 @contextlib.asynccontextmanager
-async def witness(user: IpamUser) -> AsyncIterator[AddressWitness]:
-    """Watch a namespace for as long as the block; a breach at its end is an error."""
+async def witness(user: IpamUser, *on_claim: Handler) -> AsyncIterator[AddressWitness]:
+    """Watch a namespace for as long as the block, with others that look at claims; a breach at its end is an error."""
     seen = AddressWitness()
     informers = []
     for kind in CLAIM_KINDS.values():
         for type, handler in ((kind.address, seen.address_changed), (kind.claim, seen.claim_changed)):
             informers.append(Informer(user.client, type, namespace=user.namespace))
-            informers[-1].on_change(handler)
+            for each in (handler, *on_claim) if type is kind.claim else (handler,):
+                informers[-1].on_change(each)
     tasks = [asyncio.create_task(informer.run()) for informer in informers]
     for informer in informers:
         await informer.synced.wait()

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
+from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_ADDRESS,
     IP_CLAIM,
@@ -12,8 +13,10 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     PICKED_FOR,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
+from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered
 
 
@@ -157,6 +160,19 @@ async def test_a_claim_in_the_line_gets_what_another_leader_has_reserved_for_it(
     stage.remove(IP_ADDRESS, "hand")
     await stage.settle()
     assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
+
+
+async def test_a_claim_whose_pick_was_lost_gets_what_another_leader_has_reserved_for_it() -> None:
+    stage = Stage()
+    stage.pool("10.0.0.7", "10.0.0.8")
+    stage.address("hand", "10.0.0.7", "vip")
+    claim = stage.claim("c1")
+    name_own(stage, claim, "10.0.0.7")
+    reserving = [{"address": "10.0.0.8", "uid": uid_of(claim), "kind": "IPClaim"}]
+    stage.change(IP_POOL, "p", lambda pool: pool.update(status={"tenure": {"reserving": reserving}}))
+    await stage.settle()
+
+    assert stage.status("c1")["address"]["name"] == "p-10-0-0-8"
 
 
 async def test_a_leader_that_takes_over_gives_what_is_reserved() -> None:
@@ -318,3 +334,23 @@ async def test_nothing_is_remembered_of_a_pool_that_is_gone() -> None:
     await stage.settle()
 
     assert POOL not in dict(stage.caches.records())
+
+
+async def test_a_claim_keeps_what_its_status_says_also_before_it_names_its_address() -> None:
+    """Another leader made a second object for it, under a name that comes first; that one goes."""
+    stage = Stage()
+    pool = stage.pool()
+    claim = stage.claim("c1", asks="10.0.0.7")
+    await stage.settle()
+    stage.change(IP_CLAIM, "c1", lambda claim: claim["metadata"].update(annotations={}))
+    made = new_address(read_pool_spec(pool["spec"]).spec, pool, claim, parse_address("10.0.0.1"))
+    stage.put(
+        IP_ADDRESS,
+        "p-10-0-0-1",
+        made["spec"],
+        **{each: made["metadata"][each] for each in ("annotations", "ownerReferences")},
+    )
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
+    assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"

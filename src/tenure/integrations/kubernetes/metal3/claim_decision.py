@@ -174,12 +174,12 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
 def _former(claim: Object, view: PoolView) -> Action | None:
     """Decide about a claim that has an address of its own already, without its object; nothing if it has none."""
     own = own_address(claim)
-    if own is None:
-        return _reserved(claim, view)
-    action = _own(claim, own, view)
-    if isinstance(action, TakeAddress) or not is_picked_here(claim) or was_served(claim):
-        return action
-    return None  # picked here, never given, and held by another meanwhile: the next pick solves that
+    if own is not None:
+        action = _own(claim, own, view)
+        if isinstance(action, TakeAddress) or not is_picked_here(claim) or was_served(claim):
+            return action
+        # Picked here, never given, and held by another meanwhile: another address solves that.
+    return _reserved(claim, view)
 
 
 def _reserved(claim: Object, view: PoolView) -> Action | None:
@@ -277,10 +277,14 @@ def _released(claim: Object, candidates: Sequence[Object]) -> list[Object]:
 def _best(claim: Object, candidates: Sequence[Object]) -> Object | None:
     """Return the address that a claim has; nothing, if all that are left go with a former claim of its name (KD8)."""
     usable = [each for each in candidates if uid_of(claim) in owner_uids(each) or not is_terminating(each)]
-    own = own_address(claim)
-    # Several are a mistake: the address that the claim was given stays.
-    usable.sort(key=lambda each: (own is None or position_of(each) != own, is_terminating(each), holder_of(each)))
-    return usable[0] if usable else None
+    own, given = own_address(claim), kind_of(claim).given(claim)
+
+    def order(address: Object) -> tuple[bool, bool, bool, Holder]:
+        """Return the place among several, which are a mistake: the address that the claim was given comes first."""
+        is_own = own is not None and position_of(address) == own
+        return not is_own, key_of(address)[1] != given, is_terminating(address), holder_of(address)
+
+    return min(usable, key=order, default=None)
 
 
 def _surplus(claim: Object, given: Object, candidates: Sequence[Object]) -> list[Object]:
@@ -288,7 +292,7 @@ def _surplus(claim: Object, given: Object, candidates: Sequence[Object]) -> list
 
     A claim is never given another address, so what it says here holds even if this process is behind the server.
     """
-    if kind_of(claim).given(claim) != key_of(given)[1] or own_address(claim) != position_of(given):
+    if kind_of(claim).given(claim) != key_of(given)[1] or own_address(claim) not in (None, position_of(given)):
         return []
     return [
         each

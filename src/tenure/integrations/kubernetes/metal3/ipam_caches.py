@@ -4,6 +4,8 @@ Every replica follows the server this way. So webhooks can judge on each of them
 """
 
 import asyncio
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -62,6 +64,8 @@ from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 Wake = Callable[[Key], None]
 """Ask for a pass over a pool."""
 Group = InformerGroup | DiscoveredGroup
+REMEMBERED = 10_000
+"""So many claims that are gone are remembered; in the time of a reservation fewer go."""
 
 
 class KindCaches(NamedTuple):
@@ -81,6 +85,8 @@ class IpamCaches:
         """Pools whose books have an address that cannot be given, by the object of another pool that has its name."""
         self._moved: set[ClaimId] = set()
         """Claims whose address was deleted because it was moved to another cluster (KD6)."""
+        self._gone: OrderedDict[str, None] = OrderedDict()
+        """Uids of claims that went lately: what is still reserved for them is not."""
 
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> InformerGroup:
             trim = note_metal3s_write if kind.group == GROUP else drop_managed_fields
@@ -286,9 +292,10 @@ class IpamCaches:
         """Look at everything, as a new leader does; picks of a former leadership that were not written are free."""
         for pool, record in self.records():
             self.tidy(pool)
-            for holder in record.book.holders_of_sort(CLAIM):
+            for holder in (each for sort in OF_CLAIMS for each in record.book.holders_of_sort(sort)):
                 if not self.lives(holder[1]):
                     record.book.drop(holder)
+            record.strangers.clear()
             record.is_status_due = True
         for claim in (claim for each in self._of.values() for claim in each.claims):
             reference = reference_of(claim)
@@ -322,16 +329,19 @@ class IpamCaches:
         self._wake(delta.key)
 
     def _reserve(self, record: PoolRecord, reserved: dict[str, int]) -> None:
-        """Let reservations of living claims hold their addresses; of those that are gone, nothing remains to give."""
+        """Let reservations hold their addresses, also of claims that are not known: their watch may be behind."""
         for holder in record.book.holders_of_sort(RESERVED):
             if holder[1] not in reserved:
                 self._drop(record, holder)
+                record.strangers.pop(holder[1], None)
         for uid, position in reserved.items():
-            claim = self.claim_of_uid(uid)
-            if claim is None or record.book.position_of((RESERVED, uid)) == position:
+            if record.book.position_of((RESERVED, uid)) == position or uid in self._gone:
                 continue
             record.book.hold((RESERVED, uid), position)
-            if record.is_in_line(id_of(claim)):
+            claim = self.claim_of_uid(uid)
+            if claim is None:
+                record.strangers[uid] = time.monotonic()
+            elif record.is_in_line(id_of(claim)):
                 record.dirty.add(id_of(claim))  # another leader has reserved it an address, which it need not wait for
 
     def _claim_changed(self, delta: Delta) -> None:
@@ -346,6 +356,7 @@ class IpamCaches:
             self._moved.discard(id)
         if after is not None and joined is not None:
             record = self.record(joined.pool)
+            record.strangers.pop(uid_of(after), None)
             position = own_address(after)
             if record.book.position_of((CLAIM, uid_of(after))) != position:
                 self._drop(record, (CLAIM, uid_of(after)))
@@ -358,6 +369,9 @@ class IpamCaches:
     def _claim_left(self, pool: Key, id: ClaimId, before: Object, after: Object | None) -> None:
         """Let a claim that is gone, or is another one by now, hold nothing of a pool any more."""
         record = self.record(pool)
+        self._gone[uid_of(before)] = None
+        if len(self._gone) > REMEMBERED:
+            self._gone.popitem(last=False)
         for sort in OF_CLAIMS:
             self._drop(record, (sort, uid_of(before)))
         record.forget(id)

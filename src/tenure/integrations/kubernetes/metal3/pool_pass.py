@@ -39,6 +39,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED, RESERVED
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.metal3.pool_writes import STRANGE_S
 from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
     ApiUnreachable,
@@ -278,6 +279,9 @@ class PoolPasses:
         if is_terminating(pool) and not record.addresses:
             await self.giving.pools.let_go(pool)
             return
+        if record.strangers:
+            record.is_status_due = True
+            self.giving.again(key, STRANGE_S)
         if not record.is_status_due:
             return
         wait_s = record.status_at + STATUS_EVERY_S - time.monotonic()

@@ -30,6 +30,8 @@ class PoolRecord:
     """Claims that wait for something else than an address: their pool, its cluster, or objects that others make."""
     unnamed: dict[ClaimId, float] = field(default_factory=dict)
     """Claims that were served and do not name their address yet, oldest first, with when they were served."""
+    strangers: dict[str, float] = field(default_factory=dict)
+    """Uids with a reservation, of which no claim was ever seen, with when the reservation was seen first."""
     vanished: set[str] = field(default_factory=set)
     """Uids of claims that went although they had their finalizer; their addresses are released in the next pass."""
     addresses: int = 0

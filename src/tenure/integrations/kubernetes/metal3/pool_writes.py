@@ -35,6 +35,9 @@ from tenure.integrations.kubernetes.runtime.patches import (
 )
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 
+STRANGE_S = 10.0
+"""For so long a reservation counts whose claim was never seen; a watch is behind by less."""
+
 
 @dataclass
 class PoolWrites:
@@ -106,12 +109,18 @@ class PoolWrites:
                 self.caches.pools.deleted(pool, GONE)
 
     def _still_reserved(self, key: Key, pool: Object) -> dict[str, int]:
-        """Return the reservations that still count: their claim is there, and no object of it is seen yet (KD4)."""
-        book = self.caches.record(key).book
+        """Return the reservations that still count: their claim is there, and no object of it is seen yet (KD4).
+
+        A claim that was never seen may be one that the watch has not brought yet; for a while its reservation counts.
+        """
+        record = self.caches.record(key)
         kept = {}
         for uid, position in reserved_in(pool).items():
+            if record.book.position_of((RESERVED, uid)) != position:
+                continue
             claim = self.caches.claim_of_uid(uid)
-            if claim and not self.caches.addresses_for(claim) and book.position_of((RESERVED, uid)) == position:
+            is_strange = time.monotonic() - record.strangers.get(uid, float("-inf")) < STRANGE_S
+            if (claim is None and is_strange) or (claim is not None and not self.caches.addresses_for(claim)):
                 kept[uid] = position
         return kept
 

@@ -1,0 +1,151 @@
+"""What users of a pool asked for and saw, written down as the history that the checker of the stores explains.
+
+A claim is a call: it is made when the user begins to create it, and answered when its status names an address. Its
+deletion is a call as well, answered when the claim is gone. An address object is a tenancy. So the checker's promises
+are judged by what users of Kubernetes see: no address for two at once, nothing lost, nothing that nobody asked for.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from tenure.integrations.kubernetes.metal3.objects.address_objects import owner_uids
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectExists
+from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of, version_of
+from tests.integrations.kubernetes.metal3.ipam_user import IpamUser
+from tests.proof.checking import Finding, check_calls
+from tests.proof.history import NEVER, Call, History, Tenancy
+from tests.proof.plan import Plan
+
+POOL = "p"
+AGAIN_S = 0.1
+
+
+@dataclass
+class ClaimLife:
+    """What a user knows of a claim, with the times of this process."""
+
+    kind: ClaimKind
+    name: str
+    asked: float
+    uid: str = ""
+    served: float = NEVER
+    dismissed: float = NEVER
+    gone: float = NEVER
+
+
+@dataclass
+class ClaimChronicle:
+    """Users that create and delete claims, and all that they see."""
+
+    user: IpamUser
+    plan: Plan
+    lives: dict[str, ClaimLife] = field(default_factory=dict)
+    """By the uid of the claim."""
+    tenancies: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    """Address objects by their uids: the uid of the claim, the address, and the version in which it was seen first."""
+
+    async def create(self, kind: ClaimKind, name: str, *, is_kept: bool) -> ClaimLife:
+        """Create a claim, also where the server is away meanwhile; ``is_kept``: with its finalizer, as webhooks do."""
+        life = ClaimLife(kind, name, time.monotonic())
+        finalizers = [kind.claim_finalizer] if is_kept else []
+        while True:
+            try:
+                made = await self.user.claim_of(kind, name, POOL, finalizers=finalizers)
+                break
+            except ObjectExists:
+                # The answer to an earlier try was lost; names are used once.
+                made = await self._read(kind, name)
+                break
+            except (ApiError, ApiUnreachable):
+                await asyncio.sleep(AGAIN_S)
+        life.uid = uid_of(made)
+        self.lives[life.uid] = life
+        return life
+
+    async def delete(self, life: ClaimLife) -> None:
+        """Delete a claim, also where the server is away meanwhile."""
+        life.dismissed = time.monotonic()
+        while True:
+            try:
+                return await self.user.delete(life.kind.claim, life.name)
+            except (ApiError, ApiUnreachable):
+                await asyncio.sleep(AGAIN_S)
+
+    async def _read(self, kind: ClaimKind, name: str) -> Object:
+        while True:
+            try:
+                return await self.user.client.get(kind.claim.path(self.user.namespace, name))
+            except ApiUnreachable:
+                await asyncio.sleep(AGAIN_S)
+
+    def claim_changed(self, delta: Delta) -> None:
+        """Note that a claim was served, or is gone."""
+        now = time.monotonic()
+        life = self.lives.get(uid_of(delta.after or delta.before or {}))
+        if life is None:
+            return
+        if delta.after is None:
+            life.gone = now
+        elif kind_of(delta.after).given(delta.after):
+            life.served = min(life.served, now)
+
+    def address_changed(self, delta: Delta) -> None:
+        """Note an address object."""
+        address = delta.after or delta.before or {}
+        owner = next(iter(owner_uids(address)), "")
+        self.tenancies.setdefault(uid_of(address), (owner, text(address, "spec", "address"), version_of(address)))
+
+    def findings(self, left: list[Object]) -> list[Finding]:
+        """Judge everything by what is left at the end."""
+        by_claim: dict[str, list[Tenancy]] = {}
+        by_object: dict[str, Tenancy] = {}
+        for uid, (owner, address, version) in self.tenancies.items():
+            tenancy = Tenancy(POOL, address, version, owner, "", f"create-{owner}")
+            by_object[uid] = tenancy
+            by_claim.setdefault(owner, []).append(tenancy)
+        calls = [call for life in self.lives.values() for call in _calls(life, by_claim.get(life.uid, []))]
+        final = [by_object[uid_of(each)] for each in left]
+        return check_calls(History(calls, final), self.plan)
+
+    @contextlib.asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """See everything for as long as the block."""
+        informers = []
+        for kind in CLAIM_KINDS.values():
+            for type, handler in ((kind.address, self.address_changed), (kind.claim, self.claim_changed)):
+                informers.append(Informer(self.user.client, type, namespace=self.user.namespace))
+                informers[-1].on_change(handler)
+        tasks = [asyncio.create_task(informer.run()) for informer in informers]
+        for informer in informers:
+            await informer.synced.wait()
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _calls(life: ClaimLife, tenancies: list[Tenancy]) -> list[Call]:
+    """Return a claim's life as calls: one that asks for an address, and one that gives it back."""
+    asks = {"network": POOL, "owner": life.uid}
+    rows = tenancies if life.served < NEVER else []
+    calls = [Call(f"create-{life.uid}", "allocate", asks, life.asked, life.served, rows=rows)]
+    if life.dismissed < NEVER:
+        calls.append(
+            Call(f"delete-{life.uid}", "release_owner", {"owner": life.uid}, life.dismissed, life.gone, rows=tenancies)
+        )
+    return calls
+
+
+def names(lives: list[Object]) -> list[str]:
+    """Return the names of objects, for messages."""
+    return [key_of(each)[1] for each in lives]

@@ -1,0 +1,50 @@
+"""``python -m …operator_replica KUBECONFIG NAMESPACE LEASE IDENTITY``: an operator as a process, with a short lease."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+
+from tenure.integrations.kubernetes.operator import started
+from tenure.integrations.kubernetes.operator_settings import OperatorSettings
+from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
+from tests.infrastructure.kube import OPERATOR, KubeServer
+
+ROOT = Path(__file__).parents[4]
+TIMES = LeaseTimes(lasts_s=2.0, stops_s=1.2, every_s=0.3)
+"""Short, so that a replica that is killed is followed soon; all else is as shipped."""
+GRACE_S = 2.0
+"""After this time an address without a claim is released, in tests."""
+
+
+async def run(kubeconfig: str, namespace: str, lease: str, identity: str) -> None:
+    """Run until the process is ended; as shipped, but for the lease."""
+    settings = OperatorSettings(
+        kubeconfig, namespaces=(namespace,), controllers=("metal3", "capi"), own_namespace="tenure-system",
+        lease=lease, identity=identity, lease_times=TIMES, port=0, webhooks=False, orphan_grace_s=GRACE_S,
+    )  # fmt: skip
+    async with started(settings) as running:
+        await running.part_ended
+
+
+def start_replica(server: KubeServer, namespace: str, lease: str, identity: str) -> "Popen[bytes]":
+    """Start a replica with the operator's rights."""
+    words = [str(server.kubeconfig(OPERATOR)), namespace, lease, identity]
+    return Popen([sys.executable, "-m", __name__, *words], cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
+
+
+@contextmanager
+def replica(server: KubeServer, namespace: str, lease: str, identity: str) -> Iterator["Popen[bytes]"]:
+    """Run a replica for as long as the block; it is killed at the end."""
+    process = start_replica(server, namespace, lease, identity)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+if __name__ == "__main__":
+    asyncio.run(run(*sys.argv[1:]))
