@@ -27,6 +27,14 @@ class Book(Protocol):
 
     abilities: Abilities
 
+    @property
+    def newest(self) -> int:
+        """The highest number of the log that this process has seen: whatever begins now is numbered above it.
+
+        It may be far behind, and costs nothing. Whoever loses an answer looks for its own entry from there on.
+        """
+        ...
+
     async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict | Failed]:
         """Create each holding if nobody is in the way, under the configuration's version; one verdict a wish.
 
@@ -64,14 +72,6 @@ class Book(Protocol):
 
 class LedgerStore(Book, Protocol):
     """Memory, SQLite, PostgreSQL: the book, transactions, configuration and the log."""
-
-    @property
-    def newest(self) -> int:
-        """The highest number of the log that this process has seen: whatever begins now is numbered above it.
-
-        It may be far behind, and costs nothing. Whoever loses an answer looks for its own entry from there on.
-        """
-        ...
 
     async def release(
         self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None

@@ -138,6 +138,18 @@ async def test_the_log_is_read_in_pieces_and_by_space(site: Site[Book]) -> None:
     assert list(await site.store.watch(news[-1].seq)) == []
 
 
+async def test_what_begins_now_is_numbered_above_the_newest_number_that_was_seen(site: Site[Book]) -> None:
+    row = await site.held_by("192.0.2.10", "vm/a")
+
+    for turn in range(3):
+        newest = site.store.newest
+        await site.release(site.ticket(row, request=f"req-{turn}"))
+        row = await site.held_by("192.0.2.10", "vm/a")
+
+        assert [change.verb for change in await site.store.watch(newest)][-2:] == ["release", "grant"]
+    assert site.store.newest >= _last(await site.news())
+
+
 async def test_a_reader_who_follows_the_log_under_load_misses_nothing(site: Site[Book]) -> None:
     followed: list[Change] = []
     start = _last(await site.news())

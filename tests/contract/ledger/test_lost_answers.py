@@ -233,6 +233,65 @@ async def test_a_release_that_another_request_has_done_is_told_apart(
     assert await ledger.asked_by("token/ops", request_id="r-1").release("net", TEN, owner="vm/held") is None
 
 
+@pytest.mark.parametrize(("mine", "theirs"), [("mine", "theirs"), (None, "theirs"), ("mine", None)])
+async def test_releases_are_told_apart_by_the_names_that_callers_give_them(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, mine: str | None, theirs: str | None
+) -> None:
+    store = server_of(ledger).store
+    release = store.release
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        store.release = release  # type: ignore[method-assign]  # a store in memory is the other's, too
+        await other.release("net", TEN, owner="vm/held", request=theirs)
+        raise tenure.StoreUnavailable("nothing arrived", outcome="unknown")
+
+    store.release = losing  # type: ignore[method-assign]
+
+    assert await ledger.release("net", TEN, owner="vm/held", request=mine) is None
+
+
+async def test_a_release_that_another_request_did_before_the_first_try_is_told_apart(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
+) -> None:
+    server = server_of(ledger)
+    store, look, release = server.store, server.row_at, server.store.release
+
+    async def overtaken_look(space: int, position: int) -> Any:
+        found = await look(space, position)
+        server.row_at = look  # type: ignore[method-assign]
+        await other.release("net", TEN, owner="vm/held", request="theirs")
+        await ledger.allocate("net", owner="vm/new", policy="random")  # the server has seen a number behind that end
+        store.release = losing  # type: ignore[method-assign]
+        return found
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        store.release = release  # type: ignore[method-assign]
+        raise tenure.StoreUnavailable("nothing arrived", outcome="unknown")
+
+    server.row_at = overtaken_look  # type: ignore[method-assign]
+
+    assert await ledger.release("net", TEN, owner="vm/held", request="mine") is None
+
+
+async def test_a_release_whose_part_of_the_log_was_trimmed_after_a_loss_is_unknown(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
+) -> None:
+    store = server_of(ledger).store
+    release = store.release
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        await release(*words, **more)
+        store.release = release  # type: ignore[method-assign]
+        await other.trim_changes(before=await other.last_change() + 1)
+        raise tenure.StoreUnavailable("the answer was lost", outcome="unknown")
+
+    store.release = losing  # type: ignore[method-assign]
+
+    with pytest.raises(tenure.StoreUnavailable) as caught:
+        await ledger.release("net", TEN, owner="vm/held")
+    assert caught.value.outcome == "unknown"
+
+
 async def test_a_release_that_came_to_nothing_is_not_called_done_when_the_holding_was_handed_over(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
 ) -> None:

@@ -17,13 +17,14 @@ from tenure.kernel.errors import (
     AddressInUse,
     AlreadyExists,
     Conflict,
+    CursorExpired,
     Invalid,
     NotFound,
     PoolExhausted,
     StoreUnavailable,
     TenureError,
 )
-from tenure.kernel.holdings.holding_model import Row, Ticket
+from tenure.kernel.holdings.holding_model import Change, Row, Ticket
 from tenure.kernel.plan.plan_model import Configuration, Network, Policy, Pool, Subnet
 from tenure.service.allocator.claim import Granted
 from tenure.service.apply.operations import read_claim
@@ -260,6 +261,140 @@ async def test_what_was_answered_survives_kills_of_the_node_under_load() -> None
         assert await held(store) == sorted(kept, key=lambda row: row.first)
         assert len({row.owner for row in kept}) == len(clients)
         await store.close()
+
+
+async def ends(store: EtcdStore) -> list[tuple[int | None, str | None]]:
+    """Read which generations ended, by which requests."""
+    return [(change.generation, change.request) for change in await store.watch(0) if change.verb == "release"]
+
+
+async def test_what_its_owner_got_after_a_release_looked_is_not_called_ended_unless_it_was(
+    stores: Sequence[EtcdStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = desk(stores[0], plan(), "one"), desk(stores[1], plan(), "other")
+    wanted = Ticket(NETWORK, parse_address("10.0.0.10"), "vm/shared")
+    await other.allocate(read_claim("net", "vm/shared"))
+    look, later = stores[0].by_owner, list[Row]()
+
+    async def overtaken_look(owners: Sequence[str]) -> Sequence[Row]:
+        found = await look(owners)
+        if not later:
+            await other.release(SPACE, wanted._replace(request="theirs"))
+            later.append((await other.allocate(read_claim("net", "vm/shared"))).row)
+        return found
+
+    monkeypatch.setattr(stores[0], "by_owner", overtaken_look)
+
+    assert await one.release(SPACE, wanted._replace(request="mine")) == later[0]
+    assert (await ends(stores[2]))[1:] == [(later[0].generation, "mine")]
+    assert await held(stores[2]) == []
+
+
+FirstTry = Callable[[Callable[[], Awaitable[object]]], Awaitable[object]]
+
+
+def losing_desk(store: EtcdStore, first_try: FirstTry) -> BookEngine:
+    """Give a desk whose first release loses its answer; ``first_try`` is given that release, and may make it."""
+    release, tried = store.release, list[int]()
+
+    async def losing(space: int, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+        if tried:
+            return await release(space, tickets)
+        tried.append(1)
+        await first_try(lambda: release(space, tickets))
+        raise StoreUnavailable("the answer was lost", outcome="unknown")
+
+    store.release = losing  # type: ignore[method-assign]
+    return desk(store, plan(), "losing")
+
+
+@pytest.mark.parametrize("next_owner", [None, "vm/next", "vm/shared"])
+@pytest.mark.parametrize("named", [True, False], ids=["generation", "no generation"])
+async def test_a_release_that_never_arrived_is_not_called_done_where_another_request_has_done_it(
+    stores: Sequence[EtcdStore], named: bool, next_owner: str | None
+) -> None:
+    other = desk(stores[1], plan(), "other")
+    row = (await other.allocate(read_claim("net", "vm/shared"))).row
+    wanted = Ticket(NETWORK, row.first, "vm/shared", row.generation if named else None)
+
+    async def overtaken(_: object) -> None:
+        assert await other.release(SPACE, wanted._replace(request="theirs")) == row
+        if next_owner is not None:
+            await other.allocate(read_claim("net", next_owner))
+
+    assert await losing_desk(stores[0], overtaken).release(SPACE, wanted._replace(request="mine")) is None
+    assert await ends(stores[2]) == [(row.generation, "theirs")]
+
+
+@pytest.mark.parametrize("next_owner", [None, "vm/next", "vm/shared"])
+async def test_a_release_that_was_done_is_called_so_though_its_answer_was_lost(
+    stores: Sequence[EtcdStore], next_owner: str | None
+) -> None:
+    other = desk(stores[1], plan(), "other")
+    row = (await other.allocate(read_claim("net", "vm/shared"))).row
+
+    async def done(first_try: Callable[[], Awaitable[object]]) -> None:
+        await first_try()
+        if next_owner is not None:
+            await other.allocate(read_claim("net", next_owner))
+
+    wanted = Ticket(NETWORK, row.first, "vm/shared", request="mine")
+
+    assert await losing_desk(stores[0], done).release(SPACE, wanted) == row
+    assert [each.owner for each in await held(stores[2])] == ([] if next_owner is None else [next_owner])
+
+
+@pytest.mark.parametrize("held_before", [True, False], ids=["held", "not held"])
+@pytest.mark.parametrize("arrives", [True, False], ids=["arrives", "never arrives"])
+async def test_a_release_without_a_generation_ends_one_holding_though_its_owner_gets_the_address_again_and_again(
+    stores: Sequence[EtcdStore], monkeypatch: pytest.MonkeyPatch, held_before: bool, arrives: bool
+) -> None:
+    other = desk(stores[1], plan(), "other")
+    wanted = Ticket(NETWORK, parse_address("10.0.0.10"), "vm/1")
+    claim = read_claim("net", "vm/1", address="10.0.0.10")
+
+    async def get_again() -> None:
+        await other.release(SPACE, wanted._replace(request="theirs"))
+        await other.allocate(claim)
+
+    async def first_try(release: Callable[[], Awaitable[object]]) -> None:
+        if arrives:
+            await release()
+        await get_again()
+
+    look, looks = stores[0].by_owner, list[int]()
+
+    async def overtaken_look(owners: Sequence[str]) -> Sequence[Row]:
+        found = await look(owners)
+        if not looks:
+            looks.append(1)
+            await get_again()
+        return found
+
+    if held_before:
+        await other.allocate(claim)
+    monkeypatch.setattr(stores[0], "by_owner", overtaken_look)
+
+    answer = await losing_desk(stores[0], first_try).release(SPACE, wanted._replace(request="mine"))
+
+    mine = [generation for generation, request in await ends(stores[2]) if request == "mine"]
+    assert mine == ([] if answer is None else [answer.generation])
+
+
+@pytest.mark.parametrize("reason", [StoreUnavailable("gone", outcome="none"), CursorExpired(1, 2)], ids=["away", "old"])
+async def test_a_release_is_unknown_where_the_log_cannot_tell_whose_it_was(
+    stores: Sequence[EtcdStore], reason: TenureError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = (await desk(stores[1], plan()).allocate(read_claim("net", "vm/1"))).row
+
+    async def unreadable(*_: object, **__: object) -> Sequence[Change]:
+        raise reason
+
+    monkeypatch.setattr(stores[0], "watch", unreadable)
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await losing_desk(stores[0], lambda first_try: first_try()).release(SPACE, Ticket(NETWORK, row.first, "vm/1"))
+    assert refused.value.outcome == "unknown"
 
 
 async def test_mixed_units_are_refused_when_configured(stores: Sequence[EtcdStore]) -> None:

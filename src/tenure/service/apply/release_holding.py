@@ -67,10 +67,12 @@ async def release_holding(wanted: ReleaseRequest, desk: ReleaseEngine) -> Grante
     """End a holding; return what was held, or None if nobody holds the address. Two store calls, one commit."""
     layout = await desk.layout_around(wanted.network, wanted.position)
     for attempt in range(PATIENCE):
+        # Before the look: whoever ends what is seen there, the end is numbered above it.
+        newest = desk.store.newest
         seen = await _held(wanted, layout, desk)
         if seen is None:
             return None
-        ended = seen if isinstance(seen, Layout) else await _ended(wanted, seen, layout, desk)
+        ended = seen if isinstance(seen, Layout) else await _ended(wanted, seen, newest, layout, desk)
         if isinstance(ended, Ended):
             return ended.found
         if isinstance(ended, Layout):
@@ -110,7 +112,7 @@ async def _is_nobodys(row: Row, wanted: ReleaseRequest, desk: ReleaseEngine) -> 
 
 
 class Ender(enum.Enum):
-    """Which request ended a holding; without request ids, two requests of one owner are taken for the same.
+    """Which request ended a holding; two of one owner that have neither names nor ids are taken for the same.
 
     What was handed over goes on under another owner, so no release has ended it.
     """
@@ -126,14 +128,15 @@ class Ended(NamedTuple):
     found: Granted | None
 
 
-async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: ReleaseEngine) -> Ended | Layout | None:
+async def _ended(
+    wanted: ReleaseRequest, seen: Row, newest: int, layout: Layout, desk: ReleaseEngine
+) -> Ended | Layout | None:
     """End the holding that was seen, asking again where an answer was lost.
 
     Returns None if it has gone by other hands, and a newer layout if it must be looked for by that.
     """
     lost: StoreUnavailable | None = None
-    # The number is read before the first try: the end of the holding is numbered above it.
-    newest, tries = desk.store.newest, 0
+    tries = 0
     while True:
         try:
             row = await desk.release(layout, _ticket(wanted, seen, layout))
@@ -155,6 +158,8 @@ async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: Releas
         return None
     # It is gone since it was first asked for; which request ended it, the log says.
     ender = await _ender(wanted, seen, newest, desk, lost)
+    if ender is None:
+        raise lost  # the entry was trimmed
     if ender is Ender.TRANSFER:
         return None
     return Ended(None if ender is Ender.ANOTHER_REQUEST else Granted(seen, layout))
@@ -177,9 +182,9 @@ async def _read_ender(wanted: ReleaseRequest, seen: Row, newest: int, desk: Rele
     while page := await desk.store.changes_at([seen.first], after=newest):
         for change in page:
             if change.generation == seen.generation and change.verb in ENDS:
-                by = asker_of(change.details)
-                another = by is not None and wanted.asker not in (None, by)
-                return Ender.ANOTHER_REQUEST if another else Ender.THIS_REQUEST
+                # What this request writes into the log has its own name and asker, or none where it has none.
+                own = (change.request, asker_of(change.details)) == (wanted.request, wanted.asker)
+                return Ender.THIS_REQUEST if own else Ender.ANOTHER_REQUEST
             if _hands_over(change, seen):
                 return Ender.TRANSFER
         newest = page[-1].seq

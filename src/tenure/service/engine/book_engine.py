@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tenure.kernel.errors import Conflict, Invalid, NotFound, StoreUnavailable, TenureError
+from tenure.kernel.errors import Conflict, CursorExpired, Invalid, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import OWNED, Outcome, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.kernel.picking.policies import first_free
 from tenure.kernel.plan.layout import Layout, LineKey
 from tenure.kernel.plan.plan_model import Configuration, Policy
 from tenure.kernel.plan.pool_line import RankPart
 from tenure.ports import Book, Chance, Failed
-from tenure.service.allocator.allocation import allocate, insist
+from tenure.service.allocator.allocation import PATIENCE, allocate, insist
 from tenure.service.allocator.claim import Claim, Granted, case_of_line, exhausted
 from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews
 from tenure.service.allocator.existing_holding import Answer, already, line_key
@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 ROUNDS = 20
 """Readings in a row, each overtaken by others, after which the claim pauses before it goes on."""
+
+NOBODYS = -1
+"""A generation that no holding has."""
 
 EVERYBODY = 1 << 30
 """A reading is the same for all who wait, however many."""
@@ -105,18 +108,51 @@ class BookEngine:
 
         Where the ticket names no generation, what its owner holds now is looked up and meant from then on.
         """
-        found = await self.store.by_owner([ticket.owner])
-        here = (row for row in found if (row.space, row.first) == (space, ticket.first))
-        seen = next((row for row in here if ticket.names(row)), None)
-        ticket = ticket if seen is None else ticket._replace(generation=seen.generation)
+        for attempt in range(PATIENCE):
+            found = await self.store.by_owner([ticket.owner])
+            here = (row for row in found if (row.space, row.first) == (space, ticket.first))
+            seen = next((row for row in here if ticket.names(row)), None)
+            # Without a generation a try that is repeated, or comes late, could end one holding after the other.
+            generation = ticket.generation if seen is None else seen.generation
+            meant = ticket._replace(generation=NOBODYS if generation is None else generation)
+            row = await self._release(space, meant, seen)
+            if row is None or meant.names(row) or not ticket.names(row):
+                return row
+            # Granted since the look, and left alone; but to the caller it would look like what he asked to end.
+            await self.pause(attempt)
+        raise Conflict(f"what {ticket.owner} holds there kept changing while it was released; try again")
+
+    async def _release(self, space: SpaceId, ticket: Ticket, seen: Row | None) -> Row | None:
+        """End the holding that was seen; return it, or what else is found in its place."""
+        # After the look, so that it is fresh, and before the first try, whose effect is numbered above it.
+        newest = self.store.newest
         lost: list[StoreUnavailable] = []
         row = await insist(lambda: self._releases.submit(space, ticket), self.pause, losses=lost)
-        if lost and seen is not None and (row is None or row.generation != seen.generation):
-            return seen  # a try whose answer was lost has ended it
-        views = self._doubtful.get(space)
-        if row is not None and views is not None and ticket.names(row):
-            views.give_back(row.first, row.last)
-        return row
+        if row is not None and ticket.names(row):
+            if (views := self._doubtful.get(space)) is not None:
+                views.give_back(row.first, row.last)
+            return row
+        if not lost or seen is None:
+            return row
+        # It has gone since the look: by a try whose answer was lost, or by another's hand before any try arrived.
+        return seen if await self._has_ended(space, ticket, newest, lost[-1]) else None
+
+    async def _has_ended(self, space: SpaceId, ticket: Ticket, newest: int, lost: StoreUnavailable) -> bool:
+        """Tell whether it was this request that ended a holding; only the log behind a number knows.
+
+        Requests are told apart by the names that callers give them. Where the log cannot be read, the outcome is
+        still that of the try whose answer was lost. O(changes behind the number).
+        """
+        ended = (ticket.first, ticket.generation)
+        try:
+            while page := await self.store.watch(newest, space=space):
+                for change in page:
+                    if change.verb == "release" and (change.first, change.generation) == ended:
+                        return change.request == ticket.request
+                newest = page[-1].seq
+        except (StoreUnavailable, CursorExpired) as error:
+            raise lost from error
+        return False
 
     def known_layout(self, network: str) -> Layout | None:
         """Return the layout of the network's space, if it was given."""

@@ -52,12 +52,16 @@ class Gateway:
         self._endpoints = deque(endpoints)
         self._tls = tls
         self._answer_s = answer_s
+        self.revision = 0
+        """The highest that etcd has named in an answer: whatever is written from now on has a higher one."""
         self._idle: deque[HTTPConnection] = deque()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="tenure-etcd")
 
     async def ask(self, path: str, question: dict[str, Any], *, changes: bool) -> dict[str, Any]:
         """Ask once. ``changes``: a lost answer may hide an effect."""
-        return await self._in_thread(lambda: self._ask(path, question, changes))
+        answer = await self._in_thread(lambda: self._ask(path, question, changes))
+        self.revision = max(self.revision, int(answer.get("header", {}).get("revision", 0)))
+        return answer
 
     async def history(self, question: dict[str, Any], *, upto: int, limit: int) -> list[dict[str, Any]]:
         """Read past events in order, until the one of revision ``upto`` (which must be one) or ``limit`` are there."""

@@ -105,6 +105,11 @@ class EtcdStore:
             raise
         return store
 
+    @property
+    def newest(self) -> int:
+        """The highest number that a change can have at the newest revision that etcd has answered with."""
+        return (self._gateway.revision + 1) * SHARE - 1
+
     async def version(self, space: SpaceId) -> int | None:
         """Return the version that grants in a space must name; None if the space takes none."""
         stored = await self._read(self._keys.version(space))
