@@ -32,6 +32,11 @@ class Sample:
     peak_mb: float
 
     @property
+    def p99_share(self) -> float:
+        """Return how long the slowest wait, in times of what all took together."""
+        return self.p99_ms / 1e3 * self.rate / self.count
+
+    @property
     def cpu_us(self) -> float:
         """Return all CPU time of an allocation, the callers' and the stores'."""
         return self.client_us + self.store_us

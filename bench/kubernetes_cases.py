@@ -9,9 +9,20 @@ WORK = "kubernetes-"
 OURS, BARE, LISTED = f"{WORK}ours", f"{WORK}bare", f"{WORK}listed"
 ADDRESSES = f"{WORK}addresses"
 CLAIMS_WORK = f"{WORK}claims-"
-CLAIMS_OURS, CLAIMS_METAL3, CLAIMS_UNTHROTTLED = (
-    CLAIMS_WORK + name for name in ("ours", "metal3", "metal3-unthrottled")
+CLAIMS_OURS, CLAIMS_BARE, CLAIMS_METAL3, CLAIMS_UNTHROTTLED = (
+    CLAIMS_WORK + name for name in ("ours", "bare", "metal3", "metal3-unthrottled")
 )
+"""Claims that are there before their pool: ours with and without webhooks, Metal3's manager as shipped and without
+limit of its client."""
+CLAIMS_AT_ONCE, CLAIMS_CLUSTER_API, CLAIMS_IN_CLUSTER = (
+    CLAIMS_WORK + name for name in ("at-once", "cluster-api", "in-cluster")
+)
+"""Claims that are all created at once: Metal3's kind and Cluster API's by ours, and Cluster API's by its provider."""
+CLAIMS_HELD = f"{CLAIMS_WORK}held"
+"""Claims for a pool of which addresses are held."""
+SWEPT_OURS, SWEPT_METAL3 = (f"{CLAIMS_WORK}swept-{name}" for name in ("ours", "metal3"))
+"""The same, all created at once, for the picture; Metal3's manager without limit of its client."""
+SWEEP = (0, 500, 1000, 2000, 4000)
 OTHERS = ("kubernetes_asyncio", "lightkube")
 """Clients that people write controllers with, where they are installed (``make bench`` does); no bar is put on them."""
 
@@ -20,6 +31,12 @@ TASKS = 32
 WRITES = 1000
 OBJECTS = 20_000
 CLAIMS = 500
+BURST = 1000
+HELD = (5_000, 20_000)
+"""Addresses that a pool has handed out: where ``status.indexes`` is largest, and many (KD15)."""
+MB_PER_10_000 = 30.0
+BURST_SHARE = 1.5
+"""The slowest of a burst wait at most so many times as long as the whole burst takes (KD15)."""
 IN_FLIGHT = 64
 """As many requests as the operator has in flight: what creating addresses alone is measured with (KD15)."""
 KB_AN_OBJECT = 3.0
@@ -46,20 +63,37 @@ def kubernetes_pairs(*, quick: bool) -> list[Pair]:
         Pair("kubernetes-create", "creates / bare aiohttp", ours, replace(ours, work=BARE), rate(0.85)),
         Pair("kubernetes-list", f"a cache of {objects:,} objects of 1 KB", listed, None, (memory,)),
         *(_other(name, ours) for name in OTHERS if find_spec(name)),
-        *_claim_pairs(CLAIMS // 10 if quick else CLAIMS),
+        *_claim_pairs(CLAIMS // 10 if quick else CLAIMS, quick=quick),
     ]
 
 
-def _claim_pairs(count: int) -> list[Pair]:
-    """List what serving claims of one pool is compared with; the bars are not set yet."""
+def _claim_pairs(count: int, *, quick: bool) -> list[Pair]:
+    """List what serving claims of one pool is compared with (KD15)."""
     ours = Case(STORE, CLAIMS_OURS, "sequential", callers=TASKS, count=count)
-    shipped, unthrottled = (replace(ours, work=work) for work in (CLAIMS_METAL3, CLAIMS_UNTHROTTLED))
+    shipped, unthrottled, bare, capi, in_cluster = (
+        replace(ours, work=work)
+        for work in (CLAIMS_METAL3, CLAIMS_UNTHROTTLED, CLAIMS_BARE, CLAIMS_CLUSTER_API, CLAIMS_IN_CLUSTER)
+    )
     creates = Case(STORE, ADDRESSES, callers=IN_FLIGHT, count=count)
+    burst = replace(ours, work=CLAIMS_AT_ONCE, count=BURST // 10 if quick else BURST)
+    slowest = Promise("p99_share", SMALLER, BURST_SHARE, relative=False)
     return [
-        Pair("kubernetes-claims", f"{count} claims / creates of IPAddress", ours, creates),
-        Pair("kubernetes-claims-metal3", "claims / Metal3 as shipped", ours, shipped),
-        Pair("kubernetes-claims-unthrottled", "claims / Metal3, no limit", ours, unthrottled),
+        Pair("kubernetes-claims", f"{count} claims / creates of IPAddress", ours, creates, rate(0.2)),
+        Pair("kubernetes-claims-bare", "claims without webhooks / creates", bare, creates),
+        Pair("kubernetes-claims-metal3", "claims / Metal3 as shipped", ours, shipped, rate(8.0)),
+        Pair("kubernetes-claims-unthrottled", "claims / Metal3, no limit", ours, unthrottled, rate(4.0)),
+        Pair("kubernetes-claims-in-cluster", "Cluster API's claims / in-cluster", capi, in_cluster),
+        Pair("kubernetes-claims-burst", f"{burst.count} claims at once, p99 / time of all", burst, None, (slowest,)),
+        *(_held_pair(ours, held // 10 if quick else held) for held in HELD),
     ]
+
+
+def _held_pair(ours: Case, held: int) -> Pair:
+    """Compare a pool that has handed out addresses with an empty one; and how much memory these take."""
+    full = replace(ours, work=CLAIMS_HELD, held=held)
+    memory = Promise("peak_mb", SMALLER, round(held / 10_000 * MB_PER_10_000, 1), relative=False)
+    title = f"{held:,} addresses held / none"
+    return Pair(f"kubernetes-claims-{held}", title, full, replace(full, held=0), (*rate(0.8), memory))
 
 
 def _other(name: str, ours: Case) -> Pair:

@@ -1,45 +1,50 @@
-"""Measuring how operators serve claims, each as a process: ours, and Metal3's manager as shipped and without limit."""
+"""Measuring how operators serve claims of one pool: what a claim waits for, what it costs, what is held beside it."""
 
 import asyncio
 import contextlib
 import statistics
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
 
 import psutil
-from tests.infrastructure.kube import ADMIN, OPERATOR, KubeServer
-from tests.integrations.kubernetes.metal3.metal3_manager import UNTHROTTLED, metal3_manager
+from tests.infrastructure.kube import ADMIN, KubeServer
 
 from bench.cases import Case
-from bench.crew import LONGEST_S, ROOT, Sample, summed
+from bench.claim_operators import operator_of
+from bench.crew import LONGEST_S, Sample, summed
 from bench.jobs import Result
-from bench.kubernetes_cases import CLAIMS_OURS, CLAIMS_UNTHROTTLED
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL, finalizers_of, text
-from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from bench.kubernetes_cases import (
+    CLAIMS_AT_ONCE,
+    CLAIMS_CLUSTER_API,
+    CLAIMS_HELD,
+    CLAIMS_IN_CLUSTER,
+    SWEPT_METAL3,
+    SWEPT_OURS,
+)
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, METAL3
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL, PAUSED, finalizers_of
+from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 
-LIMITS = {CLAIMS_UNTHROTTLED: UNTHROTTLED}
-POOL: Object = {
-    "apiVersion": IP_POOL.api_version,
-    "kind": IP_POOL.kind,
-    "metadata": {"name": "pool"},
-    "spec": {"namePrefix": "pool", "pools": [{"start": "10.0.0.1", "end": "10.0.255.254"}], "prefix": 16},
-}
+IN_CLUSTER_POOL = ResourceType("ipam.cluster.x-k8s.io", "v1alpha2", "inclusterippools", "InClusterIPPool")
+RANGE = ("10.0.0.1", "10.0.255.254")
+SETTLED_S = 2.0
+"""Claims that wait for their pool have been looked at by then."""
+FILLED_AT_ONCE = 2000
+PROBE = "probe"
 
 
 def measure_claims(server: KubeServer, namespace: str, case: Case, servers_cpu_s: Callable[[], float]) -> Sample:
-    """Create claims as a user, all at once, and return how fast an operator serves them, and what it costs."""
-    own = (f"--namespace={namespace}", *LIMITS.get(case.work, ()))
-    operator = _ours(server, namespace) if case.work == CLAIMS_OURS else metal3_manager(server, *own)
-    with operator as process:
+    """Create claims as a user, and return how fast an operator serves them, and what it costs."""
+    with operator_of(case.work, server, namespace) as process:
         spent = Spent(psutil.Process(process.pid), servers_cpu_s)
-        return asyncio.run(_serve(str(server.kubeconfig(ADMIN)), namespace, case, spent))
+        return asyncio.run(_measured(str(server.kubeconfig(ADMIN)), namespace, case, spent))
 
 
 class Spent:
@@ -59,72 +64,205 @@ class Spent:
         operator_s, servers_s = self._now_s()
         return operator_s - self._began[0], servers_s - self._began[1]
 
+    def memory_mb(self) -> float:
+        """Return the memory of the operator."""
+        return float(self.operator.memory_info().rss / 2**20)
+
     def _now_s(self) -> tuple[float, float]:
         times = self.operator.cpu_times()
         return times.user + times.system, self._servers_cpu_s()
 
 
-@contextlib.contextmanager
-def _ours(server: KubeServer, namespace: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run ours under the rights that are shipped (KP7); webhooks are nobody's here."""
-    words = ["--namespaces", namespace, "--own-namespace", "tenure-system", "--port", "0", "--no-webhooks"]
-    command = [sys.executable, "-m", "tenure.doors.cli.main", "operator", *words]
-    command += ["--kubeconfig", str(server.kubeconfig(OPERATOR))]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        killer = threading.Timer(10.0, process.kill)
-        killer.start()
-        process.wait()
-        killer.cancel()
+@dataclass
+class ClaimMaker:
+    """A user who creates claims of a kind for a pool, and sees when each has its address."""
 
+    client: ApiClient
+    namespace: str
+    kind: ClaimKind
+    pool_type: ResourceType
+    created: dict[str, float] = field(default_factory=dict)
+    served: dict[str, float] = field(default_factory=dict)
 
-async def _serve(kubeconfig: str, namespace: str, case: Case, spent: Spent) -> Sample:
-    assert case.count is not None
-    created: dict[str, float] = {}
-    served: dict[str, float] = {}
-    all_served = asyncio.Event()
+    def __post_init__(self) -> None:
+        self._arrived = asyncio.Event()
 
-    def look(delta: Delta) -> None:
-        if delta.after is not None and text(delta.after, "status", "address", "name"):
-            served.setdefault(delta.key[1], time.perf_counter())
-            if len(served) == case.count:
-                all_served.set()
+    def look(self, delta: Delta) -> None:
+        """Note a claim that has its address."""
+        if delta.after is not None and delta.key[1] != PROBE and self.kind.given(delta.after):
+            self.served.setdefault(delta.key[1], time.perf_counter())
+            self._arrived.set()
 
-    async with ApiClient(from_kubeconfig(kubeconfig), agent="bench", in_flight=case.callers) as client:
-        await _await_pool(client, namespace)
-        claims = Informer(client, IP_CLAIM, namespace=namespace)
-        claims.on_change(look)
-        following = asyncio.create_task(claims.run())
-        await claims.synced.wait()
-        spent.begin()
-        began = time.perf_counter()
-        await asyncio.gather(*(_create(client, namespace, f"c{number}", created) for number in range(case.count)))
+    async def make(self, count: int, tasks: int) -> list[str]:
+        """Create claims; the time of each begins when the server has answered, since no operator knows it before."""
+        names = [f"c{len(self.created) + number}" for number in range(count)]
+        left = iter(names)
+
+        async def task() -> None:
+            for name in left:
+                await self.client.create(self.kind.claim, self.claim(name))
+                self.created[name] = time.perf_counter()
+
+        await asyncio.gather(*(task() for _ in range(tasks)))
+        return names
+
+    async def until_served(self, count: int) -> None:
+        """Wait until so many claims have their addresses."""
         async with asyncio.timeout(LONGEST_S):
-            await all_served.wait()
-        seconds = max(served.values()) - began
-        following.cancel()
-    taken = statistics.quantiles((served[name] - created[name] for name in created), n=100)
-    operator_s, servers_s = spent.seconds()
-    peak_mb = spent.operator.memory_info().rss / 2**20
-    result = Result(case.count, seconds, operator_s, taken[49] * 1e3, taken[98] * 1e3, peak_mb)
+            while len(self.served) < count:
+                self._arrived.clear()
+                await self._arrived.wait()
+
+    async def make_pool(self) -> None:
+        """Create the pool; while its webhook is not yet answered, again."""
+        async with asyncio.timeout(LONGEST_S):
+            while True:
+                try:
+                    await self.client.create(self.pool_type, self._pool())
+                    return
+                except ApiError as error:
+                    if error.status not in (500, 503):
+                        raise
+                    await asyncio.sleep(0.1)
+
+    async def until_seen(self) -> None:
+        """Wait until the operator has given the pool its finalizer."""
+        path = self.pool_type.path(self.namespace, "pool")
+        async with asyncio.timeout(LONGEST_S):
+            while not finalizers_of(await self.client.get(path)):  # noqa: ASYNC110 - a server is asked
+                await asyncio.sleep(0.05)
+
+    async def pause(self, paused: str | None) -> None:
+        """Pause the pool, or let it go on."""
+        object = {"metadata": {"namespace": self.namespace, "name": "pool"}}
+        patch = {"metadata": {"annotations": {PAUSED: paused}}}
+        await self.client.patch(self.pool_type, object, patch, content_type=MERGE_PATCH)
+
+    def claim(self, name: str) -> Object:
+        """Write a claim."""
+        kind = self.kind.claim
+        head = {"apiVersion": kind.api_version, "kind": kind.kind}
+        reference = {"apiGroup": self.pool_type.group, "kind": self.pool_type.kind, "name": "pool"}
+        spec = {"pool": {"name": "pool"}} if self.kind is METAL3 else {"poolRef": reference}
+        return {**head, "metadata": {"namespace": self.namespace, "name": name}, "spec": spec}
+
+    def _pool(self) -> Object:
+        head = {"apiVersion": self.pool_type.api_version, "kind": self.pool_type.kind}
+        metadata = {"namespace": self.namespace, "name": "pool"}
+        spec: Object = {"namePrefix": "pool", "pools": [dict(zip(("start", "end"), RANGE, strict=True))], "prefix": 16}
+        if self.pool_type is IN_CLUSTER_POOL:
+            spec = {"addresses": ["-".join(RANGE)], "prefix": 16}
+        return {**head, "metadata": metadata, "spec": spec}
+
+
+async def _measured(kubeconfig: str, namespace: str, case: Case, spent: Spent) -> Sample:
+    assert case.count is not None
+    async with _user(kubeconfig, namespace, case) as maker:
+        before_mb = spent.memory_mb()
+        began = await BEGINNINGS.get(case.work, claims_then_pool)(maker, case, spent)
+        await maker.until_served(len(maker.created))
+        names = list(maker.created)[-case.count :]
+        seconds = max(maker.served[name] for name in names) - began
+        operator_s, servers_s = spent.seconds()
+        waited = [maker.served[name] - max(maker.created[name], began) for name in names]
+        cuts = statistics.quantiles(waited, n=100)
+        memory_mb = spent.memory_mb() - (before_mb if case.held else 0.0)
+    result = Result(case.count, seconds, operator_s, cuts[49] * 1e3, cuts[98] * 1e3, memory_mb)
     return summed([result], servers_s)
 
 
-async def _await_pool(client: ApiClient, namespace: str) -> None:
-    """Create a pool, and wait until the operator has seen it."""
-    pool = await client.create(IP_POOL, {**POOL, "metadata": {**POOL["metadata"], "namespace": namespace}})
-    async with asyncio.timeout(60):
-        while not finalizers_of(pool):
-            await asyncio.sleep(0.05)
-            pool = await client.get(IP_POOL.path(*key_of(pool)))
+@contextlib.asynccontextmanager
+async def _user(kubeconfig: str, namespace: str, case: Case) -> AsyncIterator[ClaimMaker]:
+    kind = CLUSTER_API if case.work in (CLAIMS_CLUSTER_API, CLAIMS_IN_CLUSTER) else METAL3
+    pool_type = IN_CLUSTER_POOL if case.work == CLAIMS_IN_CLUSTER else IP_POOL
+    async with ApiClient(from_kubeconfig(kubeconfig), agent="bench", in_flight=case.callers) as client:
+        maker = ClaimMaker(client, namespace, kind, pool_type)
+        claims = Informer(client, kind.claim, namespace=namespace)
+        claims.on_change(maker.look)
+        following = asyncio.create_task(claims.run())
+        await claims.synced.wait()
+        try:
+            yield maker
+        finally:
+            following.cancel()
 
 
-async def _create(client: ApiClient, namespace: str, name: str, created: dict[str, float]) -> None:
-    """Create a claim; its time begins when the server has answered, since before that no operator knows of it."""
-    metadata = {"namespace": namespace, "name": name}
-    head = {"apiVersion": IP_CLAIM.api_version, "kind": IP_CLAIM.kind, "metadata": metadata}
-    await client.create(IP_CLAIM, {**head, "spec": {"pool": {"name": "pool"}}})
-    created[name] = time.perf_counter()
+async def claims_then_pool(maker: ClaimMaker, case: Case, spent: Spent) -> float:
+    """Let claims be there and then their pool, so that the time is the operator's alone; return when it begins."""
+    assert case.count is not None
+    await _create_while_webhooks_start(maker)
+    await maker.make(case.count, case.callers)
+    await asyncio.sleep(SETTLED_S)
+    spent.begin()
+    began = time.perf_counter()
+    await maker.make_pool()
+    return began
+
+
+async def pool_then_claims(maker: ClaimMaker, case: Case, spent: Spent) -> float:
+    """Create all claims at once for a pool that is there; the time has the creation in it."""
+    assert case.count is not None
+    await maker.make_pool()
+    await maker.until_seen()
+    spent.begin()
+    began = time.perf_counter()
+    await maker.make(case.count, case.callers)
+    return began
+
+
+async def held_then_claims(maker: ClaimMaker, case: Case, spent: Spent) -> float:
+    """Fill the pool first; the claims come while it is paused, so that the time is the operator's alone."""
+    assert case.count is not None
+    await _fill(maker, case)
+    await maker.pause("")
+    await asyncio.sleep(SETTLED_S)
+    await maker.make(case.count, case.callers)
+    await asyncio.sleep(SETTLED_S)
+    spent.begin()
+    began = time.perf_counter()
+    await maker.pause(None)
+    return began
+
+
+async def held_then_claims_at_once(maker: ClaimMaker, case: Case, spent: Spent) -> float:
+    """Fill the pool first, and create all claims at once."""
+    assert case.count is not None
+    await _fill(maker, case)
+    await asyncio.sleep(SETTLED_S)
+    spent.begin()
+    began = time.perf_counter()
+    await maker.make(case.count, case.callers)
+    return began
+
+
+async def _fill(maker: ClaimMaker, case: Case) -> None:
+    await maker.make_pool()
+    await maker.until_seen()
+    while len(maker.created) < case.held:
+        await maker.make(min(FILLED_AT_ONCE, case.held - len(maker.created)), case.callers)
+        await maker.until_served(len(maker.created))
+
+
+async def _create_while_webhooks_start(maker: ClaimMaker) -> None:
+    """Wait until a claim can be created: the API server asks webhooks some moments after their CA is written."""
+    async with asyncio.timeout(LONGEST_S):
+        while True:
+            try:
+                await maker.client.create(maker.kind.claim, maker.claim(PROBE))
+                break
+            except ApiError as error:
+                if error.status not in (500, 503):
+                    raise
+                await asyncio.sleep(0.1)
+
+
+Beginning = Callable[[ClaimMaker, Case, Spent], Awaitable[float]]
+BEGINNINGS: dict[str, Beginning] = {
+    CLAIMS_HELD: held_then_claims,
+    SWEPT_OURS: held_then_claims_at_once,
+    SWEPT_METAL3: held_then_claims_at_once,
+    CLAIMS_AT_ONCE: pool_then_claims,
+    CLAIMS_CLUSTER_API: pool_then_claims,
+    CLAIMS_IN_CLUSTER: pool_then_claims,
+}
+"""How the claims of a piece of work come; the others are there before their pool."""

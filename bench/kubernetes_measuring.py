@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import psutil
 from tests.infrastructure.kube import OPERATOR, KubeServer, fresh_namespace, private_kube
@@ -39,6 +40,15 @@ async def measure_kubernetes(pairs: Sequence[Pair], rounds: int, progress: Progr
                     each.base.append(await asyncio.to_thread(_measure, server, each.pair.base))
                 each.subject.append(await asyncio.to_thread(_measure, server, each.pair.subject))
     return measured
+
+
+def measure_sweep(works: Sequence[str], steps: Sequence[int], count: int) -> dict[str, list[float]]:
+    """Measure claims a second by how many addresses are held, for each piece of work, on one server."""
+    with private_kube() as server:
+        install(server)
+        install_beside(server, cluster_api_definitions())
+        case = Case("kubernetes", OURS, "sequential", callers=TASKS, count=count)
+        return {work: [_measure(server, replace(case, work=work, held=held)).rate for held in steps] for work in works}
 
 
 def _measure(server: KubeServer, case: Case) -> Sample:

@@ -18,7 +18,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectExists
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of, version_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of, version_of
 from tests.integrations.kubernetes.metal3.ipam_user import IpamUser
 from tests.proof.checking import Finding, check_calls
 from tests.proof.history import NEVER, Call, History, Tenancy
@@ -144,8 +144,3 @@ def _calls(life: ClaimLife, tenancies: list[Tenancy]) -> list[Call]:
             Call(f"delete-{life.uid}", "release_owner", {"owner": life.uid}, life.dismissed, life.gone, rows=tenancies)
         )
     return calls
-
-
-def names(lives: list[Object]) -> list[str]:
-    """Return the names of objects, for messages."""
-    return [key_of(each)[1] for each in lives]

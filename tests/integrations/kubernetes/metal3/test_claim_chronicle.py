@@ -1,0 +1,88 @@
+"""The chronicle of claims has teeth: what must never be is found by the checker of the stores."""
+
+import itertools
+from typing import cast
+
+from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, METAL3
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
+from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.kernel.addressing.addresses import parse_address
+from tests.integrations.kubernetes.metal3.claim_chronicle import POOL, ClaimChronicle, ClaimLife
+from tests.integrations.kubernetes.metal3.fire_rounds import PLAN
+from tests.integrations.kubernetes.metal3.ipam_user import IpamUser
+
+VERSIONS = itertools.count(1)
+
+
+def a_claim(name: str, kind: str = IP_CLAIM.kind, given: str = "") -> Object:
+    type = (METAL3 if kind == IP_CLAIM.kind else CLUSTER_API).claim
+    status = {"address": {"name": given}} if kind == IP_CLAIM.kind else {"addressRef": {"name": given}}
+    metadata = {"namespace": "m3", "name": name, "uid": f"uid-{name}"}
+    return {"apiVersion": type.api_version, "kind": type.kind, "metadata": metadata, "status": status if given else {}}
+
+
+def an_address(claim: Object, address: str) -> Object:
+    pool = {"metadata": {"namespace": "m3", "name": POOL, "uid": "uid-pool"}}
+    made = new_address(PoolSpec(name_prefix=POOL), pool, claim, parse_address(address))
+    made["metadata"] |= {"uid": f"of-{claim['metadata']['name']}", "resourceVersion": str(next(VERSIONS))}
+    return made
+
+
+def a_chronicle() -> ClaimChronicle:
+    return ClaimChronicle(cast(IpamUser, None), PLAN)
+
+
+def serve(chronicle: ClaimChronicle, name: str, address: str, kind: str = IP_CLAIM.kind) -> Object:
+    """Let a claim come and be served, and return its address object."""
+    claim = a_claim(name, kind)
+    chronicle.lives[claim["metadata"]["uid"]] = ClaimLife(METAL3, name, asked=0.0, uid=claim["metadata"]["uid"])
+    made = an_address(claim, address)
+    chronicle.address_changed(Delta(None, made))
+    chronicle.claim_changed(Delta(claim, a_claim(name, kind, given="any")))
+    return made
+
+
+def kinds(chronicle: ClaimChronicle, *left: Object) -> set[str]:
+    return {finding.kind for finding in chronicle.findings(list(left))}
+
+
+def test_claims_that_have_their_own_addresses_are_explained() -> None:
+    chronicle = a_chronicle()
+    left = [serve(chronicle, "a", "10.0.0.1"), serve(chronicle, "b", "10.0.0.2", "IPAddressClaim")]
+
+    assert kinds(chronicle, *left) == set()
+
+
+def test_one_address_for_two_kinds_is_found() -> None:
+    chronicle = a_chronicle()
+    left = [serve(chronicle, "a", "10.0.0.1"), serve(chronicle, "b", "10.0.0.1", "IPAddressClaim")]
+
+    assert "doubled" in kinds(chronicle, *left)
+
+
+def test_an_address_that_is_lost_is_found() -> None:
+    chronicle = a_chronicle()
+    serve(chronicle, "a", "10.0.0.1")
+
+    assert kinds(chronicle) == {"lost"}
+
+
+def test_an_address_that_outlives_its_claim_is_found() -> None:
+    chronicle = a_chronicle()
+    left = serve(chronicle, "a", "10.0.0.1")
+    chronicle.lives["uid-a"].dismissed = chronicle.lives["uid-a"].served + 1
+    chronicle.claim_changed(Delta(a_claim("a", given="any"), None))
+    chronicle.lives["uid-a"].gone = chronicle.lives["uid-a"].dismissed + 1
+
+    assert kinds(chronicle, left) == {"release lost"}
+
+
+def test_an_address_that_nobody_asked_for_is_found() -> None:
+    chronicle = a_chronicle()
+    made = an_address(a_claim("stranger"), "10.0.0.1")
+    chronicle.address_changed(Delta(None, made))
+
+    assert "unasked" in kinds(chronicle, made)

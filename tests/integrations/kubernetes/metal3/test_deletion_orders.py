@@ -1,0 +1,275 @@
+"""Deletion in every order, in all three ways, with Kubernetes' real garbage collector and controller of namespaces."""
+
+import itertools
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, CLUSTER_API, METAL3
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL, is_terminating
+from tenure.integrations.kubernetes.runtime.resource_types import (
+    CUSTOM_RESOURCE_DEFINITION,
+    Object,
+    ResourceType,
+    key_of,
+    uid_of,
+)
+from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
+from tests.infrastructure.kube_controllers import controller_manager
+from tests.integrations.kubernetes.cluster import await_kind, create, install
+from tests.integrations.kubernetes.cluster_api import CLUSTERS, IPAM, definitions, install_cluster_api
+from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
+
+pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("deletion-orders")]
+
+PROPAGATIONS = ("Background", "Foreground", "Orphan")
+CLUSTER = ResourceType("cluster.x-k8s.io", "v1beta2", "clusters", "Cluster")
+NAMESPACE = ResourceType("", "v1", "namespaces", "Namespace", namespaced=False)
+GONE_WITHIN_S = 10.0
+"""What KP8 promises of a namespace."""
+KINDS = pytest.mark.parametrize("kind", CLAIM_KINDS.values(), ids=CLAIM_KINDS)
+
+
+@pytest.fixture(scope="module")
+def collected() -> Iterator[KubeServer]:
+    """Give a server with Cluster API's kinds, and the controllers that collect garbage and end namespaces."""
+    with private_kube() as server:
+        install(server)
+        install_cluster_api(server, CLUSTERS, *IPAM)
+        with controller_manager(server):
+            yield server
+
+
+@pytest.fixture
+def place(collected: KubeServer) -> Iterator[Namespace]:
+    """Give a served namespace of it."""
+    with fresh_namespace(collected) as name, operator_in(collected, name):
+        yield Namespace(collected, name)
+
+
+def claim(space: Namespace, kind: ClaimKind, name: str, pool: str = "p", **metadata: Any) -> Object:
+    """Create a claim of a kind."""
+    if kind is METAL3:
+        return space.claim(name, pool, **metadata)
+    reference = {"apiGroup": IP_POOL.group, "kind": IP_POOL.kind, "name": pool}
+    return space.create(kind.claim, name, {"poolRef": reference}, **metadata)
+
+
+def served(space: Namespace, kind: ClaimKind, name: str) -> Object:
+    """Wait until a claim has its address, and return the address."""
+
+    def look() -> Object | None:
+        given = kind.given(space.get(kind.claim, name) or {})
+        return space.get(kind.address, given) if given else None
+
+    return until(look)
+
+
+def delete(space: Namespace, kind: ResourceType, name: str, propagation: str = "Background") -> None:
+    """Delete an object in one of the three ways."""
+    try:
+        space.ask("DELETE", kind.path(space.name, name), {"propagationPolicy": propagation})
+    except RefusedByServer as error:
+        if error.code != 404:
+            raise
+
+
+def until_empty(space: Namespace, within_s: float = 30.0) -> None:
+    """Wait until nothing of any of the kinds is left in the namespace."""
+
+    def left() -> list[str]:
+        kinds = [IP_POOL, *(each for kind in CLAIM_KINDS.values() for each in (kind.claim, kind.address))]
+        return [f"{kind.full_name}/{key_of(each)[1]}" for kind in kinds for each in space.all(kind)]
+
+    deadline = time.monotonic() + within_s
+    while found := left():
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+
+
+@KINDS
+@pytest.mark.parametrize("propagation", PROPAGATIONS)
+def test_kd5_a_claim_goes_with_its_address_however_it_is_deleted(
+    place: Namespace, kind: ClaimKind, propagation: str
+) -> None:
+    place.pool("p", "10.0.0.1-10.0.0.9")
+    claim(place, kind, "c1")
+    address = served(place, kind, "c1")
+    delete(place, kind.claim, "c1", propagation)
+    place.gone(kind.claim, "c1")
+    assert place.get(kind.address, key_of(address)[1]) is None
+    claim(place, kind, "c2")
+    assert served(place, kind, "c2")["spec"]["address"] == "10.0.0.1"
+
+
+@KINDS
+@pytest.mark.parametrize("propagation", PROPAGATIONS)
+def test_kd5_a_pool_waits_for_its_claims_however_it_is_deleted(
+    place: Namespace, kind: ClaimKind, propagation: str
+) -> None:
+    """The garbage collector marks addresses, and none of them goes before its claim (D4, D6)."""
+    place.pool("p", "10.0.0.1-10.0.0.9")
+    claim(place, kind, "c1")
+    address = served(place, kind, "c1")
+    delete(place, IP_POOL, "p", propagation)
+    time.sleep(1.5)
+    kept = place.get(kind.address, key_of(address)[1])
+    assert kept is not None
+    assert uid_of(kept) == uid_of(address)
+    assert is_terminating(place.get(IP_POOL, "p") or {})
+    delete(place, kind.claim, "c1")
+    until_empty(place)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("claims", "addresses", "pool"))), ids="-".join)
+@pytest.mark.parametrize("propagation", PROPAGATIONS)
+def test_everything_goes_in_whatever_order_it_is_deleted(
+    place: Namespace, order: tuple[str, ...], propagation: str
+) -> None:
+    """Both kinds on one pool; a claim waits, too, since the pool is full."""
+    place.pool("p", "10.0.0.1-10.0.0.2")
+    for kind in CLAIM_KINDS.values():
+        claim(place, kind, "c1")
+        served(place, kind, "c1")
+    claim(place, METAL3, "waits")
+    place.message("waits", "Exhausted")
+    of: dict[str, list[ResourceType]] = {
+        "claims": [kind.claim for kind in CLAIM_KINDS.values()],
+        "addresses": [kind.address for kind in CLAIM_KINDS.values()],
+        "pool": [IP_POOL],
+    }
+    for part in order:
+        for type in of[part]:
+            for each in place.all(type):
+                delete(place, type, key_of(each)[1], propagation)
+    until_empty(place)
+
+
+@KINDS
+def test_an_owner_that_goes_takes_its_claim_and_the_address_with_it(place: Namespace, kind: ClaimKind) -> None:
+    """As a machine does: claims are owned by what they were made for."""
+    place.pool("p", "10.0.0.1-10.0.0.9")
+    machine = place.ask(
+        "POST",
+        f"/api/v1/namespaces/{place.name}/configmaps",
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "machine"}},
+    )
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "machine", "uid": uid_of(machine), "controller": True}
+    claim(place, kind, "c1", ownerReferences=[owner])
+    served(place, kind, "c1")
+    place.ask("DELETE", f"/api/v1/namespaces/{place.name}/configmaps/machine", {"propagationPolicy": "Foreground"})
+    place.gone(kind.claim, "c1")
+    assert place.all(kind.address) == []
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+def test_a_cluster_that_goes_takes_its_pool_when_the_last_claim_is_gone(place: Namespace, propagation: str) -> None:
+    """The pool is owned by its cluster; the claims of other clusters on it keep their addresses until they go."""
+    spec = {"infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Any", "name": "any"}}
+    place.create(CLUSTER, "blue", spec)
+    place.pool("p", "10.0.0.1-10.0.0.9", clusterName="blue")
+    for kind in CLAIM_KINDS.values():
+        claim(place, kind, "c1")
+        served(place, kind, "c1")
+    until(lambda: (place.get(IP_POOL, "p") or {})["metadata"].get("ownerReferences"))
+    delete(place, CLUSTER, "blue", propagation)
+    until(lambda: is_terminating(place.get(IP_POOL, "p") or {}))
+    time.sleep(1.0)
+    assert len(place.all(METAL3.address)) == len(place.all(CLUSTER_API.address)) == 1
+    for kind in CLAIM_KINDS.values():
+        delete(place, kind.claim, "c1")
+    until_empty(place)
+    place.gone(CLUSTER, "blue")
+
+
+def test_kp9_forced_removals_in_every_order_leave_nothing_stuck(place: Namespace) -> None:
+    """Finalizers are taken away by hand, as desperate people do; what lives is mended, what is deleted goes."""
+    place.pool("p", "10.0.0.1-10.0.0.9")
+    for kind in CLAIM_KINDS.values():
+        for name in ("c1", "c2", "c3"):
+            claim(place, kind, name)
+            served(place, kind, name)
+        force(place, kind.address, key_of(served(place, kind, "c1"))[1])
+        force(place, kind.claim, "c2")
+    assert {served(place, kind, "c1")["spec"]["address"] for kind in CLAIM_KINDS.values()} == {"10.0.0.1", "10.0.0.4"}
+    until(lambda: all(len(place.all(kind.address)) == 2 for kind in CLAIM_KINDS.values()))
+    force(place, IP_POOL, "p")
+    for kind in CLAIM_KINDS.values():
+        for name in ("c1", "c3"):
+            delete(place, kind.claim, name)
+    until_empty(place)
+
+
+def force(space: Namespace, kind: ResourceType, name: str) -> None:
+    """Delete an object, and take its finalizers away."""
+    delete(space, kind, name)
+    try:
+        space.patch(kind, name, {"metadata": {"finalizers": None}})
+    except RefusedByServer as error:
+        if error.code != 404:
+            raise
+
+
+def test_kp8_a_namespace_is_gone_within_seconds_with_everything_in_it(collected: KubeServer) -> None:
+    """Also claims that wait, and a pool that nothing claims; no address is made again, no event is left."""
+    with fresh_namespace(collected) as name:
+        space = Namespace(collected, name)
+        with operator_in(collected, name):
+            space.pool("p", "10.0.0.1-10.0.0.20")
+            space.pool("full", "10.1.0.1-10.1.0.1")
+            space.pool("empty", "10.2.0.1-10.2.0.1")
+            for kind, number in itertools.product(CLAIM_KINDS.values(), range(10)):
+                claim(space, kind, f"c{number}")
+            for kind in CLAIM_KINDS.values():
+                claim(space, kind, "w1", "full")
+                claim(space, kind, "w2", "full")
+                for number in range(10):
+                    served(space, kind, f"c{number}")
+            began = time.monotonic()
+            collected.ask("DELETE", NAMESPACE.path("", name))
+            while _is_there(space):
+                assert time.monotonic() - began < GONE_WITHIN_S, _is_there(space)
+                time.sleep(0.05)
+
+
+def _is_there(space: Namespace) -> Any:
+    try:
+        return space.ask("GET", NAMESPACE.path("", space.name))["status"]
+    except RefusedByServer as error:
+        if error.code == 404:
+            return None
+        raise
+
+
+def test_kp6_definitions_that_are_deleted_take_their_objects_and_come_back(collected: KubeServer) -> None:
+    """The operator runs on: addresses of the other kind stay, and the kind is served again when it is back."""
+    with fresh_namespace(collected) as name, operator_in(collected, name):
+        space = Namespace(collected, name)
+        space.pool("p", "10.0.0.1-10.0.0.9")
+        for kind in CLAIM_KINDS.values():
+            claim(space, kind, "c1")
+            served(space, kind, "c1")
+        documents = definitions(*IPAM)
+        for document in documents:
+            collected.ask("DELETE", CUSTOM_RESOURCE_DEFINITION.path("", document["metadata"]["name"]))
+        for document in documents:
+            path = CUSTOM_RESOURCE_DEFINITION.path("", document["metadata"]["name"])
+            until(partial(_is_missing, space, path))
+        assert served(space, METAL3, "c1")["spec"]["address"] == "10.0.0.1"
+        for document in documents:
+            create(collected, document)
+            await_kind(collected, document)
+        claim(space, CLUSTER_API, "c2")
+        assert served(space, CLUSTER_API, "c2")["spec"]["address"] == "10.0.0.2"
+
+
+def _is_missing(space: Namespace, path: str) -> bool:
+    try:
+        space.ask("GET", path)
+    except RefusedByServer as error:
+        return error.code == 404
+    return False
