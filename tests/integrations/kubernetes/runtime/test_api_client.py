@@ -36,7 +36,7 @@ async def server() -> AsyncIterator[CrookedServer]:
         yield started
 
 
-async def test_a_request_that_comes_too_early_is_sent_again_when_the_server_says(server: CrookedServer) -> None:
+async def test_kp11_a_request_that_comes_too_early_is_sent_again_when_the_server_says(server: CrookedServer) -> None:
     server.answers = [refuses(429, "TooManyRequests", **{"Retry-After": "0"}), responds({"kind": "Node"})]
     meter = RuntimeMeter()
     async with ApiClient(server.load, meter=meter) as client, asyncio.timeout(0.8):  # without a header it is 1 s
@@ -149,7 +149,7 @@ async def test_an_error_that_is_no_document_is_shown_as_it_is(server: CrookedSer
             await client.get("/api/v1/nodes")
 
 
-async def test_no_more_requests_are_on_their_way_than_allowed(server: CrookedServer) -> None:
+async def test_kp11_no_more_requests_are_on_their_way_than_allowed(server: CrookedServer) -> None:
     server.otherwise = hangs(0.02)
     async with ApiClient(server.load, in_flight=3) as client:
         await asyncio.gather(*(client.get("/version") for _ in range(12)))
