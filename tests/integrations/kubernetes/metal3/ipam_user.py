@@ -194,7 +194,9 @@ def _pool_faults(pool: Object, found: Found, controller: IpamController | None) 
     yield from (f"{key_of(each)[1]} has no claim" for each in addresses if claim_id_of(each) not in known)
     if reserved_in(pool):
         yield f"{name}: reservations are left: {reserved_in(pool)}"
-    truth = {claim_name_of(each): text(each, "spec", "address") for each in addresses}
+    # Of two claims of one name, Metal3's is listed.
+    in_order = sorted(addresses, key=lambda each: kind_of(each) is METAL3)
+    truth = {claim_name_of(each): text(each, "spec", "address") for each in in_order}
     if mapping(pool, "status", "indexes") != truth:
         yield f"{name}: status.indexes is {mapping(pool, 'status', 'indexes')}, the truth is {truth}"
     counts = mapping(pool, "status", "tenure", "addresses")

@@ -61,7 +61,7 @@ async def test_a_kind_is_followed_in_the_namespaces_where_there_are_rights(
     running = asyncio.create_task(group.run())
     try:
         await asyncio.wait_for(group.wait_synced(), 30)
-        assert (len(group), group.is_there, group.unsynced()) == (2, True, [])
+        assert (len(list(group)), group.is_there, group.unsynced()) == (2, True, [])
         assert sorted(map(key_of, group)) == sorted([(first, "here"), (second, "here")])
         assert group.get((third, "here")) is None
 
@@ -108,7 +108,7 @@ async def test_caches_are_compared_again_and_again_whatever_the_server_answers()
             server.answers = [page(7, made("a", 5)), watches(("ADDED", made("b", 9)), then="silent")]
             running = asyncio.create_task(group.run())
             async with asyncio.timeout(10):
-                while len(group) < 2:  # noqa: ASYNC110 - a cache is polled
+                while len(list(group)) < 2:  # noqa: ASYNC110 - a cache is polled
                     await asyncio.sleep(0.01)
             server.answers = [refuses(500, "InternalError"), refuses(404, "NotFound"), page(9, made("a", 8))]
             server.otherwise = page(9, made("a", 8))
@@ -120,4 +120,4 @@ async def test_caches_are_compared_again_and_again_whatever_the_server_answers()
                 task.cancel()
             await asyncio.gather(running, comparing, return_exceptions=True)
 
-    assert (meter.drift, len(group)) == ({"things.example.org": 2}, 1)
+    assert (meter.drift, len(list(group))) == ({"things.example.org": 2}, 1)

@@ -38,7 +38,7 @@ class DiscoveredGroup:
         self._handlers: list[Handler] = []
 
     def __iter__(self) -> Iterator[Object]:
-        return iter(self._informers or ())
+        return iter(self._informers if self._informers is not None else ())
 
     @property
     def is_there(self) -> bool:
@@ -49,24 +49,24 @@ class DiscoveredGroup:
         """Return the namespaces that are not in the cache yet; an empty name is the whole cluster."""
         if not self._looked.is_set():
             return [""]
-        return self._informers.unsynced() if self._informers else []
+        return self._informers.unsynced() if self._informers is not None else []
 
     def get(self, key: Key) -> Object | None:
         """Return an object, or nothing."""
-        return self._informers.get(key) if self._informers else None
+        return self._informers.get(key) if self._informers is not None else None
 
     def by_index(self, name: str, value: str) -> list[Object]:
         """Return the objects that an indexer puts under a value."""
-        return self._informers.by_index(name, value) if self._informers else []
+        return self._informers.by_index(name, value) if self._informers is not None else []
 
     def wrote(self, object: Object) -> None:
         """Enter the answer to a write of this process."""
-        if self._informers:
+        if self._informers is not None:
             self._informers.wrote(object)
 
     def deleted(self, object: Object, answer: Object) -> None:
         """Enter the deletion of an object by this process, and the server's answer."""
-        if self._informers:
+        if self._informers is not None:
             self._informers.deleted(object, answer)
 
     async def reach(self, object: Object, within_s: float) -> bool:
@@ -80,12 +80,12 @@ class DiscoveredGroup:
     async def wait_synced(self) -> None:
         """Wait until it is known whether the kind is there, and its objects are in the cache."""
         await self._looked.wait()
-        if self._informers:
+        if self._informers is not None:
             await self._informers.wait_synced()
 
     async def compare(self) -> int:
         """List everything and mend the caches where they differ."""
-        return await self._informers.compare() if self._informers else 0
+        return await self._informers.compare() if self._informers is not None else 0
 
     async def compare_regularly(self, every_s: float = COMPARED_EVERY_S) -> None:
         """Compare until cancelled, beside ``run``."""

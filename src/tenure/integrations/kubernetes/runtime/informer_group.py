@@ -30,9 +30,6 @@ class InformerGroup:
     def __iter__(self) -> Iterator[Object]:
         return (object for informer in self._informers.values() for object in informer.cache)
 
-    def __len__(self) -> int:
-        return sum(len(informer.cache) for informer in self._informers.values())
-
     @property
     def is_there(self) -> bool:
         """Whether the server has this kind."""
