@@ -10,6 +10,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, CLUSTER_API, METAL3
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_ADDRESS,
     IP_CLAIM,
@@ -43,11 +46,19 @@ async def nothing(user: IpamUser, cell: str) -> None:
     """Do nothing."""
 
 
-async def claims_then_pool(user: IpamUser, cell: str, letters: str) -> None:
+async def claims_then_pool(
+    user: IpamUser, cell: str, letters: str, kind: ClaimKind = METAL3, *, kept: bool = False
+) -> None:
     """Create claims and then their pool: they are served in one pass, in the order of their names."""
     for letter in letters:
-        await user.claim(f"{cell}-{letter}", cell)
+        await claim(user, cell, letter, kind, kept=kept)
     await user.pool(cell, "10.0.0.1", "10.0.0.5")
+
+
+async def claim(user: IpamUser, cell: str, letter: str, kind: ClaimKind = METAL3, *, kept: bool = False) -> None:
+    """Create a claim; ``kept``: with its finalizer, as the webhook makes it, so that it is served in fewer writes."""
+    finalizers = [kind.claim_finalizer] if kept else []
+    await user.claim_of(kind, f"{cell}-{letter}", cell, finalizers=finalizers)
 
 
 async def two_served(user: IpamUser, cell: str) -> None:
@@ -58,6 +69,31 @@ async def two_served(user: IpamUser, cell: str) -> None:
 async def claim_new(user: IpamUser, cell: str) -> None:
     """Create a claim."""
     await user.claim(f"{cell}-c", cell)
+
+
+async def claim_kept(user: IpamUser, cell: str) -> None:
+    """Create a claim that has its finalizer."""
+    await claim(user, cell, "c", kept=True)
+
+
+async def three_kept_at_once(user: IpamUser, cell: str) -> None:
+    """Create a pool and three claims that have their finalizers."""
+    await claims_then_pool(user, cell, "abc", kept=True)
+
+
+async def claim_cluster_api(user: IpamUser, cell: str) -> None:
+    """Create a claim of Cluster API's that has its finalizer."""
+    await claim(user, cell, "c", CLUSTER_API, kept=True)
+
+
+async def two_served_cluster_api(user: IpamUser, cell: str) -> None:
+    """Create a pool and two claims of Cluster API's."""
+    await claims_then_pool(user, cell, "ab", CLUSTER_API)
+
+
+async def delete_one_cluster_api(user: IpamUser, cell: str) -> None:
+    """Delete a claim of Cluster API's; the other one stays."""
+    await user.delete(CLUSTER_API.claim, f"{cell}-a")
 
 
 async def go_at_once(user: IpamUser, cell: str) -> None:
@@ -135,6 +171,11 @@ STORIES = {
     "take": Story(two_served, claim_new, ends_with={**A, **B, "c": "10.0.0.3"}),
     "take-batch": Story(nothing, three_at_once, ends_with={**A, **B, "c": "10.0.0.3"}),
     "take-and-go": Story(two_served, claim_new, go_at_once, {**A, **B}),
+    "take-kept": Story(two_served, claim_kept, ends_with={**A, **B, "c": "10.0.0.3"}),
+    "take-batch-kept": Story(nothing, three_kept_at_once, ends_with={**A, **B, "c": "10.0.0.3"}),
+    "take-kept-and-go": Story(two_served, claim_kept, go_at_once, {**A, **B}),
+    "take-cluster-api": Story(two_served, claim_cluster_api, ends_with={**A, **B, "c": "10.0.0.3"}),
+    "release-cluster-api": Story(two_served_cluster_api, delete_one_cluster_api, ends_with=B),
     "release": Story(two_served, delete_one, ends_with=B),
     "release-batch": Story(two_served, delete_both),
     "release-pool": Story(two_served, delete_pool_too),
@@ -202,16 +243,13 @@ class Stage:
 
     async def clear(self) -> None:
         """Delete everything, and wait until nothing is left."""
-        await self.user.delete_all(IP_POOL, IP_CLAIM)
+        await self.user.delete_all(IP_POOL, *(kind.claim for kind in CLAIM_KINDS.values()))
         await self.user.until_gone(self.controller)
 
 
 def _addresses(found: Found) -> dict[str, tuple[str, str]]:
     """Return address and identity of its object by claim."""
-    return {
-        text(each, "spec", "claim", "name"): (text(each, "spec", "address"), each["metadata"]["uid"])
-        for each in found.addresses
-    }
+    return {claim_name_of(each): (text(each, "spec", "address"), each["metadata"]["uid"]) for each in found.addresses}
 
 
 @asynccontextmanager

@@ -6,7 +6,6 @@ import enum
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import JSON_PATCH, ApiClient, Propagation
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.credentials import Loader
@@ -118,7 +117,7 @@ class FaultyClient(ApiClient):
 
     async def create(self, kind: ResourceType, object: Object) -> Object:
         """Create an object, or fail."""
-        if kind not in (IP_POOL, IP_CLAIM, IP_ADDRESS):
+        if "ipam" not in kind.group:
             return await super().create(kind, object)  # an event has a name only when it is made
         plain = super().create
         return await self._faults.send(kind, object, "create", lambda: plain(kind, object))

@@ -267,29 +267,30 @@ def test_kd12_only_the_kinds_that_are_chosen_are_served(
         assert bool(user.get("c1").get("status")) is theirs
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def older_kube() -> Iterator[KubeServer]:
-    """Give a server whose Cluster API has v1beta1 alone; its tests are of the group ``private-kube``."""
+    """Give a server without Cluster API's kinds; its tests are of the group ``private-kube``."""
     with private_kube() as server:
         install(server)
         yield server
 
 
 @pytest.mark.xdist_group("private-kube")
-def test_kp6_an_older_server_is_served_in_its_version_once_its_kinds_come(older_kube: KubeServer) -> None:
+@pytest.mark.parametrize("version", ["v1beta1", pytest.param("v1alpha1", marks=pytest.mark.proof)])
+def test_kp6_an_older_server_is_served_in_its_version_once_its_kinds_come(older_kube: KubeServer, version: str) -> None:
     """The operator starts without Cluster API's definitions."""
     space = Namespace(older_kube, "default")
-    user = ClusterApiUser(space, "v1beta1")
+    user = ClusterApiUser(space, version)
     with operator_in(older_kube, "default"):
         space.pool("p", "10.0.0.1-10.0.0.9", prefix=24)
         space.claim("c1")
         assert space.ip("c1") == "10.0.0.1"
-        install_cluster_api(older_kube, *IPAM, only="v1beta1")
+        install_cluster_api(older_kube, *IPAM, only=version)
         user.claim("c1")
         address = user.served("c1")
         assert address["spec"]["address"] == "10.0.0.2"
-        assert address["apiVersion"] == "ipam.cluster.x-k8s.io/v1beta1"
-        assert address["metadata"]["ownerReferences"][1]["apiVersion"] == "ipam.cluster.x-k8s.io/v1beta1"
+        assert address["apiVersion"] == f"ipam.cluster.x-k8s.io/{version}"
+        assert address["metadata"]["ownerReferences"][1]["apiVersion"] == f"ipam.cluster.x-k8s.io/{version}"
         user.claim("c2", annotations={"ipAddress": "10.9.9.9"})
         assert "out of range" in user.unserved("c2", "AllocationFailed")
         assert ready(user.get("c2"))["severity"] == "Warning"

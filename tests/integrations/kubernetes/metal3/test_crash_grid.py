@@ -14,7 +14,8 @@ from tests.integrations.kubernetes.metal3.crash_grid import STORIES, GridCell, p
 from tests.integrations.kubernetes.metal3.faulty_client import Moment
 
 WRITES: Mapping[str, int] = {
-    "take": 5, "take-batch": 12, "take-and-go": 5, "release": 4, "release-batch": 7, "release-pool": 7,
+    "take": 5, "take-batch": 12, "take-and-go": 5, "take-kept": 5, "take-batch-kept": 12, "take-kept-and-go": 4,
+    "take-cluster-api": 5, "release-cluster-api": 4, "release": 4, "release-batch": 7, "release-pool": 7,
     "hand-over": 8, "adopt-foreign": 4, "adopt-moved": 5, "adopt-again": 3,
 }  # fmt: skip
 """How many writes each story takes when nothing fails."""
