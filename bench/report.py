@@ -212,14 +212,16 @@ def promises_table(measured: Sequence[Measured]) -> list[str]:
     for each in measured:
         store, title = each.pair.subject.store, each.pair.title
         for promise in each.pair.promises:
-            value, unit = each.value(promise), "×" if promise.relative else "MB"
-            rounds, digits = each.values(promise), 2 if promise.relative else 0
+            is_memory = promise.measure == "peak_mb" and not promise.relative
+            value, unit = each.value(promise), "MB" if is_memory else "×"
+            rounds, digits = each.values(promise), 0 if is_memory else 2
             what = {
                 "rate": title,
                 "seconds": f"{title}: time",
                 "p50_ms": f"{title}: time",
                 "cpu_us": f"{title}: CPU",
                 "peak_mb": f"{title.partition(' /')[0]}: memory",
+                "p99_share": title,
             }
             rows.append(
                 [

@@ -82,6 +82,8 @@ class PoolPasses:
             record.dirty |= set(taken)
             raise
         await self.giving.name_served(record)
+        if record.dirty:
+            self.giving.again(key, 0.0)  # what became free in this pass may concern claims that no event is about
         if (retry_in_s := record.retry_in_s) is not None:
             # This pass may have come before the one that a failed claim asked for, and in its place.
             self.giving.again(key, retry_in_s)
