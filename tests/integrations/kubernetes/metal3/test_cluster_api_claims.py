@@ -16,10 +16,10 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     PAUSED,
 )
-from tenure.integrations.kubernetes.runtime.resource_types import uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION, uid_of
 from tests.infrastructure.kube import KubeServer, private_kube
 from tests.integrations.kubernetes.cluster import install
-from tests.integrations.kubernetes.cluster_api import IPAM, install_cluster_api
+from tests.integrations.kubernetes.cluster_api import IPAM, definitions, install_cluster_api
 from tests.integrations.kubernetes.metal3.cluster_api_user import OUR_POOLS, ClusterApiUser, ready
 from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1, cluster
 from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
@@ -120,7 +120,8 @@ def test_f2_conditions_of_others_stay(user: ClusterApiUser) -> None:
 )
 def test_f4_a_claim_for_a_pool_of_others_is_not_touched(user: ClusterApiUser, reference: dict[str, str]) -> None:
     user.space.pool("p", "10.0.0.1-10.0.0.9")
-    made = user.space.create(user.claims, "theirs", {"poolRef": reference})
+    made = user.space.create(user.claims, "theirs", {"poolRef": reference}, annotations={"ipAddress": "node-7"})
+    assert "finalizers" not in made["metadata"]
     user.claim("ours")
     user.served("ours")
     user.space.create(
@@ -258,9 +259,9 @@ def test_kd12_only_the_kinds_that_are_chosen_are_served(
     unserved.pool("p", "10.0.0.1-10.0.0.9")
     unserved.address("by-hand", "10.0.0.1", "any")
     user.address("by-hand", "10.0.0.2", "any")
-    unserved.claim("c1")
-    user.claim("c1")
     with operator_in(kube, unserved.name, controllers=(chosen,)):
+        made = {"metal3": unserved.claim("c1"), "capi": user.claim("c1")}
+        assert {name for name, claim in made.items() if claim["metadata"].get("finalizers")} == {chosen}
         assert (unserved.ip if ours else user.ip)("c1") == "10.0.0.3"
         time.sleep(0.3)
         assert bool((unserved.get(IP_CLAIM, "c1") or {}).get("status")) is ours
@@ -297,6 +298,33 @@ def test_kp6_an_older_server_is_served_in_its_version_once_its_kinds_come(older_
         user.delete("c1")
         space.gone(user.claims, "c1")
         assert space.get(user.addresses, "p-10-0-0-2") is None
+
+
+@pytest.mark.xdist_group("private-kube")
+def test_kp6_a_version_that_is_not_served_any_more_frees_nothing(older_kube: KubeServer) -> None:
+    """An upgrade of Cluster API: what was read in the former version is held until the next one is read."""
+    space = Namespace(older_kube, "default")
+    old, new = ClusterApiUser(space, "v1beta1"), ClusterApiUser(space, "v1beta2")
+    install_cluster_api(older_kube, *IPAM, only="v1beta1")
+    with operator_in(older_kube, "default", webhooks=False) as controller:
+        space.pool("p", "10.0.0.1-10.0.0.3", prefix=24)
+        old.claim("c1")
+        address = old.served("c1")
+        assert address["spec"]["address"] == "10.0.0.1"
+        for document in definitions(*IPAM):
+            versions = [{**each, "storage": each["name"] == "v1beta1"} for each in document["spec"]["versions"]]
+            served = [{**each, "served": each["name"] != "v1beta1"} for each in versions]
+            space.patch(CUSTOM_RESOURCE_DEFINITION, document["metadata"]["name"], {"spec": {"versions": served}})
+        for name, ip in (("m1", "10.0.0.2"), ("m2", "10.0.0.3")):
+            space.claim(name)
+            assert space.ip(name) == ip
+        space.claim("m3")
+        space.message("m3", "Exhausted")
+        until(lambda: controller.caches.addresses_of(("default", "p"))[-1]["apiVersion"].endswith("v1beta2"))
+        assert uid_of(new.served("c1")) == uid_of(address)
+        new.delete("c1")
+        assert space.ip("m3") == "10.0.0.1"
+        space.gone(new.claims, "c1")
 
 
 def _kept(user: ClusterApiUser, name: str) -> tuple[object, object]:

@@ -3,7 +3,7 @@
 from tenure.integrations.kubernetes.metal3.claim_decision import Leave
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM
-from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.metal3.pool_record import SHORT, PoolRecord
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, POOL, Stage, claim_id, numbered
 
@@ -90,6 +90,17 @@ def test_kd1_indexes_list_addresses_of_the_pool_alone() -> None:
 
     assert stage.caches.record((NAMESPACE, "other")).indexes == {}
     assert stage.caches.record(POOL).indexes == {"c": "10.0.0.1"}
+
+
+def test_claims_that_leave_a_line_behind_its_first_are_forgotten() -> None:
+    record = PoolRecord()
+    record.join_line(claim_id("first"), ("2025", "first"))
+    for name in numbered(5000):
+        record.join_line(claim_id(name), ("2026", name))
+        record.leave_line(claim_id(name))
+
+    assert len(record._line) <= 2 * record.waiting + SHORT
+    assert record.next_in_line() == claim_id("first")
 
 
 async def test_who_holds_an_address_is_known_before_its_object_is_there() -> None:

@@ -11,9 +11,11 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_CLAIM,
     IP_POOL,
     OWN_ADDRESS,
+    PAUSED,
     PICKED_FOR,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
+from tenure.integrations.kubernetes.metal3.pool_book import PICKED
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tenure.kernel.addressing.addresses import parse_address
@@ -185,6 +187,70 @@ async def test_a_leader_that_takes_over_gives_what_is_reserved() -> None:
     await stage.settle()
 
     assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
+
+
+async def test_kp9_what_is_removed_by_force_before_the_claim_names_it_is_made_again() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c1", asks="10.0.0.7")
+    await stage.settle()
+    stage.change(IP_CLAIM, "c1", lambda claim: claim["metadata"].update(annotations={}))
+    stage.remove(IP_ADDRESS, "p-10-0-0-7")
+    stage.claim("other")
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-7": "10.0.0.7", "p-10-0-0-1": "10.0.0.1"}
+    assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
+
+
+async def test_e4_a_claim_of_a_paused_pool_names_its_address_later() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c1")
+
+    def pause(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("PATCH", IP_CLAIM):
+            stage.before = lambda *write: None
+            stage.change(IP_POOL, "p", lambda pool: pool["metadata"].update(annotations={PAUSED: ""}))
+
+    stage.before = pause
+    await stage.settle()
+    assert stage.status("c1")["address"]["name"] == "p-10-0-0-1"
+    assert OWN_ADDRESS not in stage.objects["ipclaims", "c1"]["metadata"]["annotations"]
+
+    stage.change(IP_POOL, "p", lambda pool: pool["metadata"].update(annotations={}))
+    await stage.settle()
+    assert stage.objects["ipclaims", "c1"]["metadata"]["annotations"][OWN_ADDRESS] == "10.0.0.1"
+
+
+async def test_a_pick_of_a_former_leadership_holds_nothing() -> None:
+    stage = Stage()
+    stage.pool()
+    claim = stage.claim("c1")
+    book = stage.caches.record(POOL).book
+    book.hold((PICKED, uid_of(claim)), parse_address("10.0.0.5"))
+    stage.caches.begin()
+
+    assert book.holders_of_sort(PICKED) == []
+
+
+async def test_a_reservation_counts_until_the_claims_own_object_is_there() -> None:
+    """An object of another pool that names the claim is not it."""
+    stage = Stage()
+    stage.pool()
+    stage.pool(name="q")
+    stage.address("odd", "10.9.0.1", "c1", pool="q")
+
+    def lose(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("POST", IP_ADDRESS):
+            raise ApiUnreachable("lost")
+
+    stage.claim("c1")
+    stage.before = lose
+    await stage.settle(3)
+    reserving = stage.objects["ippools", "p"]["status"]["tenure"]["reserving"]
+
+    assert [entry["address"] for entry in reserving] == ["10.0.0.1"]
 
 
 async def test_one_write_reserves_only_so_many_addresses() -> None:

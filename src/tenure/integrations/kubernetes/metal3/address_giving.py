@@ -184,7 +184,7 @@ class AddressGiving:
             await self._exists(view, record, claim, position, address_name(record.book.spec.name_prefix, position))
             return None
         except ApiError as error:
-            # A namespace that is going takes no new objects; its claims go with it, and need not be told (KP8).
+            # A namespace that is going takes no new objects; its claims go with it, and get no message (KP8).
             if error.status in (403, 422) and not error.is_namespace_going:
                 await self.refuse(claim, FAILED_TO_CREATE, reason=str(error))
             raise
@@ -193,8 +193,11 @@ class AddressGiving:
         """Record an event of a claim."""
         self.events.record(kind_of(claim).claim_type(claim), claim, reason, note, type)
 
-    async def name_served(self, record: PoolRecord) -> None:
-        """Let claims that were served name their addresses, as long as no other claim waits to be looked at."""
+    async def name_served(self, record: PoolRecord, may: Callable[[Object], bool]) -> None:
+        """Let claims that were served name their addresses, as long as no other claim waits to be looked at.
+
+        A claim that may not be written now is looked at again when it may, and then enters here again.
+        """
         while record.unnamed:
             oldest = next(iter(record.unnamed.values()))
             if time.monotonic() - oldest < NAMED_WITHIN_S and self._is_wanted(record):
@@ -202,7 +205,8 @@ class AddressGiving:
             chosen = list(islice(record.unnamed, NAMED_AT_ONCE))
             for id in chosen:
                 del record.unnamed[id]
-            claims = [claim for id in chosen if (claim := self.caches.claim(id)) is not None and was_served(claim)]
+            known = [claim for id in chosen if (claim := self.caches.claim(id)) is not None]
+            claims = [claim for claim in known if was_served(claim) and may(claim)]
             await all_of(
                 partial(self.guarded, record, claim, partial(self.claims.name_given, claim)) for claim in claims
             )
@@ -240,7 +244,10 @@ class AddressGiving:
         await self.claims.read_address(claim, name)
         # Nothing, if it has gone since it was read.
         found = self.caches.addresses_like(claim).get((view.key[0], name))
-        if found is not None and not is_of_claim(found, claim, view):
+        if found is None:
+            self.again(view.key, record.failed(id_of(claim)))  # or its kind is not followed yet
+            return
+        if not is_of_claim(found, claim, view):
             LOG.info("%s/%s: %s is not to be had: the name %s is taken", *view.key, format_address(position), name)
             self.caches.block_name(view.key, position, found)
             note = f"{format_address(position)} is not to be had: IPAddress {name} is there already"

@@ -27,7 +27,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     annotations_of,
     is_terminating,
 )
-from tenure.integrations.kubernetes.metal3.pool_book import RESERVED, Holder, PoolBook, holder_of
+from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, RESERVED, Holder, PoolBook, holder_of
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
 
@@ -44,7 +44,7 @@ class Leave:
     says: bool = False
     """Whether the claim waits for an address, so that its event says why it has none."""
     touches: bool = True
-    """Whether its status says so, too, where its kind has a place for that; one whose cluster is missing is let be."""
+    """Whether its status says so, too, where its kind has a place for that; not, if its cluster is missing (F6)."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _decide_living(claim: Object, reference: Reference, view: PoolView) -> Actio
     """Decide about a claim that is to have an address."""
     kind, cluster = kind_of(claim), kind_of(claim).cluster_of(claim)
     if kind.needs_cluster and cluster and not view.has_cluster(view.key[0], cluster):
-        return Leave(f"its Cluster {cluster} is not there yet", says=True, touches=False)
+        return Leave(f"its Cluster {cluster} is not there", says=not was_served(claim), touches=False)
     if reference.is_elsewhere:
         return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
     candidates = _candidates(claim, view)
@@ -174,6 +174,8 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
 def _former(claim: Object, view: PoolView) -> Action | None:
     """Decide about a claim that has an address of its own already, without its object; nothing if it has none."""
     own = own_address(claim)
+    if own is None and was_served(claim):
+        own = view.book.position_of((CLAIM, uid_of(claim)))  # its object went before the claim could name it (KP9)
     if own is not None:
         action = _own(claim, own, view)
         if isinstance(action, TakeAddress) or not is_picked_here(claim) or was_served(claim):

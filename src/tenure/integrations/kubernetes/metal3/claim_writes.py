@@ -89,8 +89,8 @@ class ClaimWrites:
     async def adopt(self, claim: Object, pool: Object | None, address: Object) -> bool:
         """Make claim and address say that they belong together; return whether anything was written.
 
-        The claim has its finalizer before the address has the claim's uid: a claim that goes leaves nothing. One that
-        has it names its address later: its object says the same.
+        The claim has its finalizer before the address has the claim's uid: a claim that goes leaves nothing. A claim
+        that has it names its address later: its object says the same.
         """
         written = False
         position = position_of(address)

@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
@@ -89,11 +90,11 @@ class IpamCaches:
         """Uids of claims that went lately: what is still reserved for them is not."""
 
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> InformerGroup:
-            trim = note_metal3s_write if kind.group == GROUP else drop_managed_fields
-            return InformerGroup(
-                namespaces,
-                lambda name: Informer(client, kind, namespace=name, indexers=indexers, trim=trim, meter=meter),
-            )
+            # Metal3's kinds have one version. Of the others another version may be served.
+            is_metal3s = kind.group == GROUP
+            trim = note_metal3s_write if is_metal3s else drop_managed_fields
+            more = partial(Informer, indexers=indexers, trim=trim, meter=meter, empties=is_metal3s)
+            return InformerGroup(namespaces, lambda name: more(client, kind, namespace=name))
 
         self.pools = group(IP_POOL, {"cluster": _cluster_of_pool})
         of_claims: dict[str, Indexer] = {"uid": _uid, "cluster": _cluster_of_claim}
@@ -130,7 +131,7 @@ class IpamCaches:
 
     @property
     def own(self) -> dict[ResourceType, InformerGroup]:
-        """Return the kinds that the operator serves."""
+        """Return Metal3's kinds, without which there is nothing to serve."""
         return {IP_POOL: self.pools, IP_CLAIM: self.claims, IP_ADDRESS: self.addresses}
 
     def not_ready(self) -> dict[str, str]:
@@ -192,10 +193,6 @@ class IpamCaches:
     def claim_of_uid(self, uid: str) -> Object | None:
         """Return the claim of a uid, or nothing."""
         return next((claim for each in self._of.values() for claim in each.claims.by_index("uid", uid)), None)
-
-    def kind_of_uid(self, uid: str) -> str:
-        """Return the kind of a claim; that of a claim that has just gone is not known, and does not matter."""
-        return kind_of(self.claim_of_uid(uid) or {}).claim.kind
 
     def addresses_for(self, claim: Object) -> list[Object]:
         """Return the address objects, of the claim's kind, that name a claim or are owned by it."""
@@ -262,7 +259,7 @@ class IpamCaches:
             return f"{id_of(found).kind} {key_of(found)[1]}" if found else "a claim that is going"
         address = self._object_of(pool[0], name) if sort == OBJECT else None
         if address is None:
-            return f"IPAddress {name}"
+            return f"IPAddress {name.removeprefix(CLUSTER_API.holder_prefix)}"
         return f"{kind_of(address).claim.kind} {claim_name_of(address)} (IPAddress {key_of(address)[1]})"
 
     def _object_of(self, namespace: str, holder: str) -> Object | None:
@@ -288,12 +285,17 @@ class IpamCaches:
         """Let a pick hold nothing: its address has a reservation or an object by now, or was not to be had."""
         self._drop(record, (PICKED, uid_of(claim)))
 
+    def end_picks(self, record: PoolRecord) -> None:
+        """Let no pick hold anything, at the end of a pass."""
+        for holder in record.book.holders_of_sort(PICKED):
+            self._drop(record, holder)
+
     def begin(self) -> None:
         """Look at everything, as a new leader does; picks of a former leadership that were not written are free."""
         for pool, record in self.records():
             self.tidy(pool)
             for holder in (each for sort in OF_CLAIMS for each in record.book.holders_of_sort(sort)):
-                if not self.lives(holder[1]):
+                if holder[0] == PICKED or not self.lives(holder[1]):
                     record.book.drop(holder)
             record.strangers.clear()
             record.is_status_due = True
@@ -356,9 +358,13 @@ class IpamCaches:
             self._moved.discard(id)
         if after is not None and joined is not None:
             record = self.record(joined.pool)
+            self._gone.pop(uid_of(after), None)
             record.strangers.pop(uid_of(after), None)
             position = own_address(after)
-            if record.book.position_of((CLAIM, uid_of(after))) != position:
+            held = record.book.position_of((CLAIM, uid_of(after)))
+            if position is None and kind_of(after).given(after):
+                position = held  # what it had when its object went by force, see ``_keep_for_claim``
+            if held != position:
                 self._drop(record, (CLAIM, uid_of(after)))
                 record.book.hold((CLAIM, uid_of(after)), position)
                 record.is_status_due = True
@@ -369,9 +375,10 @@ class IpamCaches:
     def _claim_left(self, pool: Key, id: ClaimId, before: Object, after: Object | None) -> None:
         """Let a claim that is gone, or is another one by now, hold nothing of a pool any more."""
         record = self.record(pool)
-        self._gone[uid_of(before)] = None
-        if len(self._gone) > REMEMBERED:
-            self._gone.popitem(last=False)
+        if after is None or uid_of(after) != uid_of(before):
+            self._gone[uid_of(before)] = None
+            if len(self._gone) > REMEMBERED:
+                self._gone.popitem(last=False)
         for sort in OF_CLAIMS:
             self._drop(record, (sort, uid_of(before)))
         record.forget(id)
@@ -393,6 +400,8 @@ class IpamCaches:
             record.addresses += is_in - was_in
             holder = holder_of(after or before or {})
             position = position_of(after) if is_in and after is not None else None
+            if after is None and before is not None:
+                self._keep_for_claim(record, before)
             if record.book.position_of(holder) != position:
                 self._drop(record, holder)
                 record.book.hold(holder, position)
@@ -407,6 +416,15 @@ class IpamCaches:
             self._wake(pool)
         self._object_came_or_went(delta)
 
+    def _keep_for_claim(self, record: PoolRecord, gone: Object) -> None:
+        """Keep an address for its claim whose object went by force before the claim named the address (KP9)."""
+        claim = self.claim(claim_id_of(gone))
+        if claim is None or is_terminating(claim) or DELETE_FOR_MOVE in annotations_of(gone):
+            return
+        is_its = uid_of(claim) in owner_uids(gone) and kind_of(claim).given(claim) == key_of(gone)[1]
+        if is_its and own_address(claim) is None:
+            record.book.hold((CLAIM, uid_of(claim)), position_of(gone))
+
     def _object_came_or_went(self, delta: Delta) -> None:
         """Free the name of an object that is gone; remember whose address was moved to another cluster (KD6)."""
         address = delta.after or delta.before or {}
@@ -415,7 +433,7 @@ class IpamCaches:
             self._moved.discard(claim)
             return
         self._unblock(delta.key[0], holder_of(address)[1])
-        if DELETE_FOR_MOVE in annotations_of(address) and self.claim(claim) is not None:
+        if DELETE_FOR_MOVE in annotations_of(address) and pool_of(address) and self.claim(claim) is not None:
             self._moved.add(claim)
 
     def _cluster_changed(self, delta: Delta) -> None:

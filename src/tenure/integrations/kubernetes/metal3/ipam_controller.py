@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from aiohttp import web
@@ -14,7 +14,7 @@ from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.ipam_samples import ipam_samples
 from tenure.integrations.kubernetes.metal3.objects.address_objects import pool_of
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_named
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import WATCH_FILTER, labels_of
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
@@ -71,7 +71,7 @@ class IpamController:
         pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self.orphans.of_pool)
         giving = AddressGiving(self.caches, claims, pools, context.events, self.queue.add_after, self.meter)
         self.passes = PoolPasses(self.caches, giving, self._serves, settings.allow_outside, kinds)
-        self._view = CachedView(self.caches, settings)
+        self._view = CachedView(self.caches, settings, kinds)
         self.host = WebhookHost(IpamAdmission(self._view).admissions)
         own = settings.own_namespace
         names = [f"{SERVICE}.{own}.svc", f"{SERVICE}.{own}.svc.cluster.local", "localhost", "127.0.0.1"]
@@ -166,8 +166,9 @@ class IpamController:
 class CachedView:
     """What webhooks know of the cluster: this replica's caches."""
 
-    def __init__(self, caches: IpamCaches, settings: OperatorSettings) -> None:
+    def __init__(self, caches: IpamCaches, settings: OperatorSettings, kinds: Collection[ClaimKind]) -> None:
         self._caches = caches
+        self._kinds = kinds
         self._settings = settings
         self.default_strategy = settings.default_strategy
         self.allow_outside = settings.allow_outside
@@ -182,6 +183,10 @@ class CachedView:
         wanted = self._settings.watch_filter
         is_in = not self._settings.namespaces or namespace in self._settings.namespaces
         return is_in and (not wanted or labels.get(WATCH_FILTER) == wanted)
+
+    def serves_kind(self, kind: ClaimKind) -> bool:
+        """Return whether claims of a kind are served."""
+        return kind in self._kinds
 
     def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
         """Return the address objects of both kinds that name a pool."""

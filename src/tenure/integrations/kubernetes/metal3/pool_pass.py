@@ -6,7 +6,7 @@ Decisions are ``claim_decision``'s and the writes for new addresses ``address_gi
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH, AddressGiving, Work, all_of
@@ -55,6 +55,18 @@ RETRY_S = 5.0
 
 
 @dataclass
+class Agenda:
+    """What is to be done in a pass."""
+
+    work: list[Work] = field(default_factory=list)
+    takes: list[tuple[Object, int]] = field(default_factory=list)
+    newly: list[ClaimId] = field(default_factory=list)
+    """Claims that joined the line for any address."""
+    behind: list[ClaimId] = field(default_factory=list)
+    """Claims that want one address, and came later than a claim in the line."""
+
+
+@dataclass
 class PoolPasses:
     """Serves pools, as long as this process leads. One pass over a pool at a time; passes of many pools at once."""
 
@@ -81,7 +93,9 @@ class PoolPasses:
             # Whatever went wrong, and also where the leadership ended: none of them may be forgotten.
             record.dirty |= set(taken)
             raise
-        await self.giving.name_served(record)
+        finally:
+            self.caches.end_picks(record)
+        await self.giving.name_served(record, partial(self._is_settled, key, record))
         if record.dirty:
             self.giving.again(key, 0.0)  # what became free in this pass may concern claims that no event is about
         if (retry_in_s := record.retry_in_s) is not None:
@@ -108,7 +122,8 @@ class PoolPasses:
         address, or goes as well: that is another pass.
         """
         for uid in list(record.vanished):
-            left = [each for each in self.caches.addresses_owned(uid) if is_made_here(each)]
+            owned = self.caches.addresses_owned(uid)
+            left = [each for each in owned if is_made_here(each) and kind_of(each) in self.kinds]
             if not left or self.caches.lives(uid):
                 record.vanished.discard(uid)
                 continue
@@ -134,46 +149,48 @@ class PoolPasses:
         Returned, too, are those that want one address and came later than a claim in the line: they are looked at
         again when the line is served.
         """
-        work: list[Work] = []
-        takes: list[tuple[Object, int]] = []
-        newly, behind = [], []
+        agenda = Agenda()
         for claim in self._in_order(view, record, ids):
-            id = id_of(claim)
             action = self._decide(view, record, claim)
-            if action is None:
-                continue
-            record.leave_line(id)
-            record.stop_wanting(id)
-            record.idle.discard(id)
-            record.unsettled.add(id)
-            match action:
-                case PickAny():
-                    # A claim in the line holds nothing, also not an address that it once named.
-                    self.caches.free(record, claim)
-                    record.join_line(id, arrival_of(claim))
-                    newly.append(id)
-                case TakeAddress() if waits and record.has_earlier(arrival_of(claim)):
-                    behind.append(id)
-                case TakeAddress(position):
-                    # Held at once: the next claim of this pass must not get it as well.
-                    record.book.hold((PICKED, uid_of(claim)), position)
-                    takes.append((claim, position))
-                case Leave(reason, says, touches):
-                    LOG.debug("%s: %s", id, reason)
-                    if says:
-                        record.wait_idly(id)
-                        self.giving.record(claim, "Waiting", reason)
-                    if says and touches:
-                        doing = partial(self.giving.claims.say_waiting, claim, reason)
-                        work.append(partial(self.giving.guarded, record, claim, doing))
-                case _:
-                    if isinstance(action, Refuse) and action.position is not None:
-                        record.want(id, action.position)
-                    doing = partial(self._do, view, record, claim, action)
-                    work.append(partial(self.giving.guarded, record, claim, doing))
-        await all_of(work)
-        await self.giving.take(view, record, takes)
-        return newly, behind
+            if action is not None:
+                self._enter(agenda, view, record, claim, action, waits=waits)
+        await all_of(agenda.work)
+        await self.giving.take(view, record, agenda.takes)
+        return agenda.newly, agenda.behind
+
+    def _enter(
+        self, agenda: Agenda, view: PoolView, record: PoolRecord, claim: Object, action: Action, *, waits: bool
+    ) -> None:
+        """Enter what is to be done about a claim; a pick is held at once, so that the next claim does not get it."""
+        id = id_of(claim)
+        record.leave_line(id)
+        record.stop_wanting(id)
+        record.idle.discard(id)
+        record.unsettled.add(id)
+        match action:
+            case PickAny():
+                # A claim in the line holds nothing, also not an address that it once named.
+                self.caches.free(record, claim)
+                record.join_line(id, arrival_of(claim))
+                agenda.newly.append(id)
+            case TakeAddress() if waits and record.has_earlier(arrival_of(claim)):
+                agenda.behind.append(id)
+            case TakeAddress(position):
+                record.book.hold((PICKED, uid_of(claim)), position)
+                agenda.takes.append((claim, position))
+            case Leave(reason, says, touches):
+                LOG.debug("%s: %s", id, reason)
+                if says:
+                    record.wait_idly(id)
+                    self.giving.record(claim, "Waiting", reason)
+                if says and touches:
+                    doing = partial(self.giving.claims.say_waiting, claim, reason)
+                    agenda.work.append(partial(self.giving.guarded, record, claim, doing))
+            case _:
+                if isinstance(action, Refuse) and action.position is not None:
+                    record.want(id, action.position)
+                doing = partial(self._do, view, record, claim, action)
+                agenda.work.append(partial(self.giving.guarded, record, claim, doing))
 
     def _in_order(self, view: PoolView, record: PoolRecord, ids: Iterable[ClaimId]) -> list[Object]:
         """Return the claims of this pool among some, in the order of their arrival; forget those that are gone."""
@@ -186,6 +203,10 @@ class PoolPasses:
             elif reference is not None and reference.pool == view.key and self._is_ours(claim):
                 found.append(claim)
         return sorted(found, key=arrival_of)
+
+    def _is_settled(self, key: Key, record: PoolRecord, claim: Object) -> bool:
+        """Return whether a claim has its address, and may be written: neither it nor its pool is paused or moved."""
+        return self._is_ours(claim) and isinstance(self._decide(self._view(key), record, claim), Adopt)
 
     def _is_ours(self, claim: Object) -> bool:
         """Return whether a claim is of a kind that is served here, and one that this operator looks after."""

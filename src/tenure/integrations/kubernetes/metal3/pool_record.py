@@ -8,6 +8,8 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 
+SHORT = 100
+"""A line of so many entries is not tidied up."""
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.05, 30.0
 
 Arrival = tuple[str, str]
@@ -106,6 +108,13 @@ class PoolRecord:
             if (arrival, claim) not in self._listed:
                 self._listed.add((arrival, claim))
                 heapq.heappush(self._line, (arrival, claim))
+            if len(self._line) > 2 * len(self._arrivals) + SHORT:
+                self._drop_left()
+
+    def _drop_left(self) -> None:
+        """Forget those that left the line and stand behind its first."""
+        self._listed = {(arrival, claim) for claim, arrival in self._arrivals.items()}
+        self._line = sorted(self._listed)
 
     def leave_line(self, claim: ClaimId) -> None:
         """Let a claim wait no longer for any address."""

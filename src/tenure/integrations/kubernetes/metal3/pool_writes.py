@@ -1,10 +1,12 @@
 """The writes on pools: finalizer and cluster, reservations, status. Each names the version that was read."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.objects.address_objects import pool_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_NAME,
@@ -19,7 +21,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
-from tenure.integrations.kubernetes.metal3.objects.reservations import as_annotation, reserved_in, reserving
+from tenure.integrations.kubernetes.metal3.objects.reservations import as_annotation, kinds_in, reserved_in, reserving
 from tenure.integrations.kubernetes.metal3.pool_book import RESERVED
 from tenure.integrations.kubernetes.metal3.pool_status import own_status, problem_of, shown_indexes, status_changes
 from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
@@ -68,7 +70,7 @@ class PoolWrites:
         pool = self.caches.pools.get(key)
         if pool is None or is_terminating(pool):
             raise WriteConflict(409, "Conflict", f"IPPool {key[1]} is going")
-        entries = reserving({**self._still_reserved(key, pool), **chosen}, self.caches.kind_of_uid)
+        entries = self._reserving(pool, {**self._still_reserved(key, pool), **chosen})
         if not self._is_foreign_kind:
             pool = await self._patch_status(key, pool, entries)
             if chosen.items() <= reserved_in(pool).items():
@@ -81,7 +83,7 @@ class PoolWrites:
         pool = self.caches.pools.get(key)
         if pool is None:
             return
-        entries = reserving(self._still_reserved(key, pool), self.caches.kind_of_uid)
+        entries = self._reserving(pool, self._still_reserved(key, pool))
         pool = await self._patch_status(key, pool, entries)
         if RESERVING in annotations_of(pool) and not entries:
             step: Step = {"op": "remove", "path": pointer("metadata", "annotations", RESERVING)}
@@ -120,9 +122,20 @@ class PoolWrites:
                 continue
             claim = self.caches.claim_of_uid(uid)
             is_strange = time.monotonic() - record.strangers.get(uid, float("-inf")) < STRANGE_S
-            if (claim is None and is_strange) or (claim is not None and not self.caches.addresses_for(claim)):
+            if (claim is None and is_strange) or (claim is not None and not self._has_object(key, claim)):
                 kept[uid] = position
         return kept
+
+    def _reserving(self, pool: Object, reserved: Mapping[str, int]) -> list[Object]:
+        """Write reservations down; the kind of a claim that was not seen yet is what the pool says already."""
+        claims = {uid: self.caches.claim_of_uid(uid) for uid in reserved}
+        known = {uid: kind_of(claim).claim.kind for uid, claim in claims.items() if claim is not None}
+        return reserving(reserved, {**kinds_in(pool), **known})
+
+    def _has_object(self, pool: Key, claim: Object) -> bool:
+        """Return whether a claim owns an address of a pool; one that only has its name may be another claim's."""
+        owned = self.caches.addresses_owned(uid_of(claim))
+        return any(pool_of(each) == pool for each in owned)
 
     async def _patch_status(self, key: Key, pool: Object, entries: list[Object]) -> Object:
         record = self.caches.record(key)

@@ -1,15 +1,17 @@
 """A kind of which the server decides the version, and whether it is there at all (KP6)."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.discovery import find_kind
-from tenure.integrations.kubernetes.runtime.informer import Handler
+from tenure.integrations.kubernetes.runtime.informer import Handler, report_to
 from tenure.integrations.kubernetes.runtime.informer_group import COMPARED_EVERY_S, InformerGroup, repeat_comparison
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType
+from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
 
 LOG = logging.getLogger(__name__)
 
@@ -21,8 +23,9 @@ MakeGroup = Callable[[ResourceType], InformerGroup]
 class DiscoveredGroup:
     """The informers of a kind in the first of the wanted versions that the server serves.
 
-    While the server has no such kind, the group is empty and synced. A definition that is deleted and made again in
-    another version is found within ``LOOKS_EVERY_S``, like one that comes later.
+    While the server has no such kind, the group is empty and synced. A kind that comes later is found within
+    ``LOOKS_EVERY_S``. If the version that is followed is not served any more, its objects stay known until those of
+    another version are read; then only what is not among them is reported as gone.
     """
 
     def __init__(
@@ -35,6 +38,8 @@ class DiscoveredGroup:
         self._looks_every_s = looks_every_s
         self._informers: InformerGroup | None = None
         self._looked = asyncio.Event()
+        self._hurries = asyncio.Event()
+        """Set when it is to be found out now whether the kind is there."""
         self._handlers: list[Handler] = []
 
     def __iter__(self) -> Iterator[Object]:
@@ -84,7 +89,11 @@ class DiscoveredGroup:
             await self._informers.wait_synced()
 
     async def compare(self) -> int:
-        """List everything and mend the caches where they differ."""
+        """List everything and mend the caches where they differ; a kind that has just come is found, too."""
+        if not self.is_there:
+            self._looked.clear()
+            self._hurries.set()
+            await self.wait_synced()
         return await self._informers.compare() if self._informers is not None else 0
 
     async def compare_regularly(self, every_s: float = COMPARED_EVERY_S) -> None:
@@ -100,22 +109,39 @@ class DiscoveredGroup:
                 LOG.warning("%s: %s", self._wanted[1], error)
                 await asyncio.sleep(min(1.0, self._looks_every_s))
                 continue
-            if kind is None:
-                self._looked.set()
-                await asyncio.sleep(self._looks_every_s)
-            else:
+            if kind is not None:
                 await self._follow(self._make(kind))
+                continue
+            if self._informers is not None:
+                former, self._informers = self._informers, None
+                former.report_gone()
+            self._looked.set()
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Wait until the next look, or until somebody is in a hurry."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._looks_every_s):
+                await self._hurries.wait()
+        self._hurries.clear()
 
     async def _follow(self, informers: InformerGroup) -> None:
-        """Follow a version of the kind for as long as the server has it; then everything in it is gone."""
-        self._informers = informers
-        for handler in self._handlers:
-            informers.on_change(handler)
-        self._looked.set()
+        """Follow a version of the kind for as long as the server has it."""
+        former = {key_of(each): each for each in self}
+        informers.on_change(lambda delta: self._relay(former, delta))
+        if self._informers is None:
+            self._informers = informers
+            self._looked.set()
         running = asyncio.create_task(informers.run())
         synced = asyncio.create_task(informers.wait_synced())
         try:
             await asyncio.wait({running, synced}, return_when=asyncio.FIRST_COMPLETED)
+            if informers.is_there:
+                self._informers = informers
+                self._looked.set()
+                for object in former.values():
+                    self._report(Delta(object, None))
+                former.clear()
             while informers.is_there:
                 done, _ = await asyncio.wait({running}, timeout=self._looks_every_s)
                 if done:
@@ -124,5 +150,17 @@ class DiscoveredGroup:
             synced.cancel()
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
-        self._informers = None
-        informers.report_gone()
+
+    def _relay(self, former: dict[Key, Object], delta: Delta) -> None:
+        """Report a change; an object that was known in another version has changed, and has not come."""
+        known = former.pop(delta.key, None) if delta.before is None and delta.after is not None else None
+        if known is None or delta.after is None:
+            self._report(delta)
+        elif uid_of(known) == uid_of(delta.after):
+            self._report(Delta(known, delta.after))
+        else:
+            self._report(Delta(known, None))
+            self._report(delta)
+
+    def _report(self, delta: Delta) -> None:
+        report_to(self._handlers, [delta], self._wanted[1])

@@ -6,7 +6,7 @@ import itertools
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import orjson
 
@@ -57,8 +57,10 @@ class Informer:
         silent_s: float = SILENT_S,
         page: int = PAGE,
         meter: RuntimeMeter | None = None,
+        empties: bool = True,
     ) -> None:
         self.kind = kind
+        self._empties = empties
         self.cache = ObjectCache(indexers)
         self.synced = asyncio.Event()
         self.is_there = False
@@ -295,24 +297,33 @@ class Informer:
         self._report(self.cache.clear())
 
     def _vanish(self) -> None:
-        """Empty the cache, since the server does not have the kind (any more)."""
-        self.empty()
+        """Note that the server does not have the kind (any more), in this version; then everything of it is gone.
+
+        Where the kind may be there in another version, that is for others to find out: nothing is reported as gone.
+        """
+        if self._empties:
+            self.empty()
+        self.is_there = False
         self.synced.set()
 
     def _report(self, deltas: Iterable[Delta | None]) -> None:
-        """Call the handlers for each change; a handler that raises is logged, and the others are called.
+        report_to(self._handlers, deltas, self.kind.full_name)
 
-        One object that a handler cannot take must stop neither the cache nor the other handlers. Nor would it help to
-        end the process: it would meet the object again.
-        """
-        for delta in deltas:
-            if delta is None:
-                continue
-            for handler in self._handlers:
-                try:
-                    handler(delta)
-                except Exception:
-                    LOG.exception("%s: a handler failed at %s", self.kind.full_name, "/".join(delta.key))
+
+def report_to(handlers: Sequence[Handler], deltas: Iterable[Delta | None], kind: str) -> None:
+    """Call handlers for each change; a handler that raises is logged, and the others are called.
+
+    One object that a handler cannot take must stop neither the cache nor the other handlers. Nor would it help to end
+    the process: it would meet the object again.
+    """
+    for delta in deltas:
+        if delta is None:
+            continue
+        for handler in handlers:
+            try:
+                handler(delta)
+            except Exception:
+                LOG.exception("%s: a handler failed at %s", kind, "/".join(delta.key))
 
 
 def _count(counts: dict[str, int], kind: ResourceType, number: int) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS,
     GROUP,
@@ -30,11 +31,15 @@ class View:
     default_strategy: str = "sequential"
     allow_outside: bool = False
     served: bool = True
+    kinds: tuple[ClaimKind, ...] = tuple(CLAIM_KINDS.values())
     promised: dict[int, list[ClaimId]] = field(default_factory=dict)
     """Claims by the address that they are about to get."""
 
     def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
         return self.served and labels.get("ignored") is None
+
+    def serves_kind(self, kind: ClaimKind) -> bool:
+        return kind in self.kinds
 
     def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
         return [address for address in self.addresses if pool_of(address) == (namespace, pool)]

@@ -20,7 +20,7 @@ from aiohttp import web
 
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
@@ -40,6 +40,9 @@ class LiveView:
     allow_outside: bool = False
 
     def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return True
+
+    def serves_kind(self, kind: ClaimKind) -> bool:
         return True
 
     def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:

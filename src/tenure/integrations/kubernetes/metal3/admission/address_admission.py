@@ -29,7 +29,8 @@ def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
 
 def judge_cluster_api_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     """Judge an address of Cluster API's, whose fields are judged by its own webhook: it must not be held by another."""
-    return Judgement([], []) if request.before is not None else _judged_place(request, view, [])
+    is_ours = bool(kind_of(request.object or {}).pool_of(request.object or {}))
+    return _judged_place(request, view, []) if is_ours and request.before is None else Judgement([], [])
 
 
 def _judged_place(request: AdmissionRequest, view: AdmissionView, faults: list[SpecFault]) -> Judgement:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, is_terminating, mapping
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps
@@ -28,6 +28,9 @@ class AdmissionView(Protocol):
 
     def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Return whether the operator works in a namespace, on objects with such labels."""
+
+    def serves_kind(self, kind: ClaimKind) -> bool:
+        """Return whether claims of a kind are served; a claim of another kind would keep our finalizer for ever."""
 
     def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
         """Return the IPAddress objects, of both groups, that name a pool. O(n)."""

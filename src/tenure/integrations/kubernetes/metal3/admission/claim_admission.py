@@ -34,7 +34,7 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     if request.before is not None or reference is None or reference.is_elsewhere:
         return Defaults([], [])
     steps = []
-    if view.serves(request.namespace, mapping(claim, "metadata", "labels")):
+    if view.serves_kind(kind_of(claim)) and view.serves(request.namespace, mapping(claim, "metadata", "labels")):
         steps += finalizer_step(claim, kind_of(claim).claim_finalizer)
     holder = _holder_of_copy(request, claim, reference, view)
     if holder is None:
@@ -82,8 +82,10 @@ def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
 
 
 def judge_cluster_api_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
-    """Judge a claim of Cluster API's, whose fields are judged by its own webhook."""
+    """Judge a claim of Cluster API's, whose fields are judged by its own webhook; those of other pools are not ours."""
     faults: list[SpecFault] = []
+    if reference_of(request.object or {}) is None:
+        return Judgement(faults, [])
     _judge_annotations(request.object or {}, request.before, faults)
     return Judgement(faults, [])
 

@@ -68,7 +68,7 @@ class IpamAdmission:
         if rules is None:
             return Decision()
         if self._is_too_early(request):
-            return NOT_READY
+            return _not_ready(request)
         respelling = respell(request.kind if request.group == GROUP else "", request.object or {})
         if respelling.faults:
             return refusal(rules.type, _name(request), respelling.faults, respelling.warnings)
@@ -81,7 +81,7 @@ class IpamAdmission:
         if rules is None:
             return Decision()
         if self._is_too_early(request):
-            return NOT_READY
+            return _not_ready(request)
         faults, warnings = rules.judge(request, self.view)
         if faults:
             return refusal(rules.type, _name(request), faults, warnings)
@@ -90,6 +90,11 @@ class IpamAdmission:
     def _is_too_early(self, request: AdmissionRequest) -> bool:
         """Return whether the answer could be wrong: caches that are not whole do not know all holders."""
         return not self.view.synced and is_judged(request)
+
+
+def _not_ready(request: AdmissionRequest) -> Decision:
+    """Return the answer of a replica that cannot judge yet: kinds that are not ours are let pass, as without one."""
+    return NOT_READY if request.group == GROUP else Decision()
 
 
 def _rules_of(request: AdmissionRequest) -> AdmissionRules | None:

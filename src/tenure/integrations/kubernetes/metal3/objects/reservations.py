@@ -1,11 +1,11 @@
 """Reservations in a pool: addresses that a leader is about to create objects for, each for one claim (KD4)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import RESERVING, annotations_of, field
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import RESERVING, annotations_of, field, text
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
@@ -27,10 +27,15 @@ def reserved_in(pool: Object) -> dict[str, int]:
     return found
 
 
-def reserving(reserved: Mapping[str, int], kind_of: Callable[[str], str]) -> list[Object]:
+def kinds_in(pool: Object) -> dict[str, str]:
+    """Return the kinds of the claims of a pool's reservations, by the uid of the claim."""
+    return {text(entry, "uid"): text(entry, "kind") for entry in _entries(pool) if isinstance(entry, dict)}
+
+
+def reserving(reserved: Mapping[str, int], kinds: Mapping[str, str]) -> list[Object]:
     """Write reservations down; the uid is what counts, the kind of the claim is for people."""
     return [
-        {"address": format_address(position), "uid": uid, "kind": kind_of(uid)}
+        {"address": format_address(position), "uid": uid, "kind": kinds[uid]}
         for uid, position in sorted(reserved.items())
     ]
 
