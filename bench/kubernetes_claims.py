@@ -75,7 +75,7 @@ class Spent:
 
 @dataclass
 class ClaimMaker:
-    """A user who creates claims of a kind for a pool, and sees when each has its address."""
+    """A user that creates claims of a kind for a pool, and sees when each has its address."""
 
     client: ApiClient
     namespace: str

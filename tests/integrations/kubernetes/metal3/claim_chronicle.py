@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import owner_uids
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectExists
-from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of, version_of
-from tests.integrations.kubernetes.metal3.ipam_user import IpamUser
+from tests.integrations.kubernetes.metal3.ipam_user import IpamUser, following
 from tests.proof.checking import Finding, check_calls
 from tests.proof.history import NEVER, Call, History, Tenancy
 from tests.proof.plan import Plan
@@ -118,20 +117,8 @@ class ClaimChronicle:
     @contextlib.asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """See everything for as long as the block."""
-        informers = []
-        for kind in CLAIM_KINDS.values():
-            for type, handler in ((kind.address, self.address_changed), (kind.claim, self.claim_changed)):
-                informers.append(Informer(self.user.client, type, namespace=self.user.namespace))
-                informers[-1].on_change(handler)
-        tasks = [asyncio.create_task(informer.run()) for informer in informers]
-        for informer in informers:
-            await informer.synced.wait()
-        try:
+        async with following(self.user, [self.claim_changed], [self.address_changed]):
             yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _calls(life: ClaimLife, tenancies: list[Tenancy]) -> list[Call]:

@@ -50,6 +50,7 @@ class Fleet:
     wanted: int
     lives: Iterator[int] = field(default_factory=itertools.count)
     begun: int = 0
+    ended: int = 0
     served: dict[str, asyncio.Event] = field(default_factory=dict)
     """Set as soon as the claim of a name has its address."""
 
@@ -63,6 +64,7 @@ class Fleet:
         while self.begun < self.wanted:
             self.begun += LIVES_A_CLUSTER
             await self._cluster(f"k{next(self.lives)}")
+            self.ended += LIVES_A_CLUSTER
 
     async def _cluster(self, name: str) -> None:
         """Let a cluster come, grow out of its pool, roll its machines, and go."""
@@ -116,11 +118,11 @@ async def fleet_day(server: KubeServer, seed: int, lives: int, clusters: int = C
                 measuring = asyncio.create_task(_measure(fleet, psutil.Process(process.pid), memory))
                 await asyncio.gather(*(fleet.live() for _ in range(clusters)))
                 left_s = await user.until_gone(within_s=SETTLES_S)
-                measuring.cancel()
+                await measuring
     flat = memory[WARM:]
     growth = (flat[-1] - flat[0]) if len(flat) > 1 else 0.0
     assert growth <= GROWTH_MB, f"the operator grew by {growth:.1f} MB: {memory}"
-    figures = Counter(lives=fleet.begun, address_changes=seen.seen, left_over=0, settled_s=round(left_s))
+    figures = Counter(lives=fleet.ended, address_changes=seen.seen, settled_s=round(left_s))
     figures.update(memory_mb=round(max(memory, default=0)), grown_mb=round(growth))
     return figures
 
@@ -128,10 +130,10 @@ async def fleet_day(server: KubeServer, seed: int, lives: int, clusters: int = C
 async def _measure(fleet: Fleet, process: psutil.Process, memory: list[float]) -> None:
     """Note the operator's memory after each tenth of the day."""
     for tenth in range(1, 11):
-        while fleet.begun < fleet.wanted * tenth / 10:  # noqa: ASYNC110 - others work
-            await asyncio.sleep(0.5)
+        while fleet.ended < fleet.wanted * tenth / 10:  # noqa: ASYNC110 - others work
+            await asyncio.sleep(0.1)
         memory.append(process.memory_info().rss / 2**20)
-        print(f"    {tenth}/10 of the day: {fleet.begun:,} claims, {memory[-1]:.0f} MB", flush=True)
+        print(f"    {tenth}/10 of the day: {fleet.ended:,} claims, {memory[-1]:.0f} MB", flush=True)
 
 
 async def live_day(seed: int, lives: int) -> Counter[str]:

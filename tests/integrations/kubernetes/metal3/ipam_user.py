@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
@@ -243,6 +243,10 @@ async def user_of(server: KubeServer, namespace: str) -> AsyncIterator[IpamUser]
         yield IpamUser(client, namespace)
 
 
+FOREVER = 2**63
+"""A version that no object reaches."""
+
+
 @dataclass
 class AddressWitness:
     """Sees every change of a namespace, and notes what must never have been, not even for a moment."""
@@ -271,8 +275,9 @@ class AddressWitness:
 
     def judge_kinds(self) -> None:
         """Note an address that objects of two kinds had: two watches have no order, but their versions have."""
+        living = {uid for holders in self._at.values() for uid in holders}
         for place, spans in self._spans.items():
-            ordered = sorted(spans.values())
+            ordered = sorted((first, FOREVER if uid in living else last) for uid, (first, last) in spans.items())
             for (_, last), (first, _) in pairwise(ordered):
                 if first < last:
                     self.breaches.append(f"{place} had an object until {last} at least, and another one from {first}")
@@ -295,20 +300,27 @@ def _place(address: Object) -> tuple[object, ...]:
 async def witness(user: IpamUser, *on_claim: Handler) -> AsyncIterator[AddressWitness]:
     """Watch a namespace for as long as the block, with others that look at claims; a breach at its end is an error."""
     seen = AddressWitness()
+    async with following(user, [seen.claim_changed, *on_claim], [seen.address_changed]):
+        yield seen
+    seen.judge_kinds()
+    assert not seen.breaches, "\n".join(seen.breaches)
+
+
+@contextlib.asynccontextmanager
+async def following(user: IpamUser, on_claim: Sequence[Handler], on_address: Sequence[Handler]) -> AsyncIterator[None]:
+    """Call handlers for every change of claims and addresses of both kinds, for as long as the block."""
     informers = []
     for kind in CLAIM_KINDS.values():
-        for type, handler in ((kind.address, seen.address_changed), (kind.claim, seen.claim_changed)):
+        for type, handlers in ((kind.address, on_address), (kind.claim, on_claim)):
             informers.append(Informer(user.client, type, namespace=user.namespace))
-            for each in (handler, *on_claim) if type is kind.claim else (handler,):
-                informers[-1].on_change(each)
+            for handler in handlers:
+                informers[-1].on_change(handler)
     tasks = [asyncio.create_task(informer.run()) for informer in informers]
     for informer in informers:
         await informer.synced.wait()
     try:
-        yield seen
+        yield
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    seen.judge_kinds()
-    assert not seen.breaches, "\n".join(seen.breaches)

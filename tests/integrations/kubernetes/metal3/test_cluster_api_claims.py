@@ -81,6 +81,7 @@ def test_f2_c16_c17_a_full_pool_is_a_condition_until_there_is_space(
     user.served("c1")
     user.claim("c2")
     assert user.unserved("c2", "PoolExhausted") == "Exhausted IP Pools"
+    assert ready(user.get("c2"))["observedGeneration"] == user.get("c2")["metadata"]["generation"]
     user.claim("c3", annotations={"ipAddress": "10.9.9.9"})
     assert "out of range" in user.unserved("c3", "AllocationFailed")
     user.claim("c4", "none")
@@ -165,6 +166,17 @@ def test_f6_a_claim_waits_for_its_own_cluster_and_rests_while_that_is_paused(clu
     clustered.gone(user.addresses, "p-10-0-0-2")
 
 
+def test_a_claim_without_a_cluster_rests_while_the_pools_cluster_is_paused(clustered: Namespace) -> None:
+    user = ClusterApiUser(clustered)
+    cluster(clustered, "blue", paused=True)
+    clustered.pool("p", "10.0.0.1-10.0.0.9", clusterName="blue")
+    user.claim("c1")
+    time.sleep(0.5)
+    assert not user.get("c1").get("status")
+    clustered.patch(V1BETA1, "blue", {"spec": {"paused": False}})
+    assert user.ip("c1") == "10.0.0.1"
+
+
 def test_a_claim_and_a_pool_are_paused_by_their_own_annotation(user: ClusterApiUser) -> None:
     user.space.pool("p", "10.0.0.1-10.0.0.9")
     user.claim("c1", annotations={PAUSED: ""})
@@ -213,7 +225,12 @@ def test_ks2_ks3_addresses_made_by_hand_are_respected_and_adopted(user: ClusterA
     user.address("ruled-out", "10.0.0.1", "nobody")
     user.address("mine", "10.0.0.4", "c1")
     user.claim("c1")
-    assert user.served("c1")["metadata"]["name"] == "mine"
+    adopted = user.served("c1")
+    assert adopted["metadata"]["name"] == "mine"
+    until(lambda: _kept(user, "mine")[1] == [CLUSTER_API_ADDRESS_FINALIZER])
+    pool, claim = user.served("c1")["metadata"]["ownerReferences"]
+    assert (pool["controller"], pool["blockOwnerDeletion"]) == (False, True)
+    assert (claim["controller"], claim["blockOwnerDeletion"]) == (True, True)
     user.space.claim("c2")
     assert user.space.ip("c2") == "10.0.0.2"
     with pytest.raises(RefusedByServer, match="is held by IPAddress p-10-0-0-2 for IPClaim c2"):

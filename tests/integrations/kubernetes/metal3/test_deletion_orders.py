@@ -168,7 +168,7 @@ def test_an_owner_that_goes_takes_its_claim_and_the_address_with_it(place: Names
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 def test_a_cluster_that_goes_takes_its_pool_when_the_last_claim_is_gone(place: Namespace, propagation: str) -> None:
-    """The pool is owned by its cluster; the claims of other clusters on it keep their addresses until they go."""
+    """The pool is owned by its cluster; its claims keep their addresses until they go."""
     spec = {"infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Any", "name": "any"}}
     place.create(CLUSTER, "blue", spec)
     place.pool("p", "10.0.0.1-10.0.0.9", clusterName="blue")
@@ -186,7 +186,7 @@ def test_a_cluster_that_goes_takes_its_pool_when_the_last_claim_is_gone(place: N
     place.gone(CLUSTER, "blue")
 
 
-def test_kp9_forced_removals_in_every_order_leave_nothing_stuck(place: Namespace) -> None:
+def test_kp9_forced_removals_leave_nothing_stuck(place: Namespace) -> None:
     """Finalizers are taken away by hand, as desperate people do; what lives is mended, what is deleted goes."""
     place.pool("p", "10.0.0.1-10.0.0.9")
     for kind in CLAIM_KINDS.values():
@@ -209,7 +209,7 @@ def test_kp9_forced_removals_in_every_order_leave_nothing_stuck(place: Namespace
 
 
 def is_another(space: Namespace, kind: ClaimKind, before: Object) -> bool:
-    """Tell whether the address of the first claim is another object by now."""
+    """Return whether the address of the first claim is another object by now."""
     return uid_of(served(space, kind, "c1")) != uid_of(before)
 
 

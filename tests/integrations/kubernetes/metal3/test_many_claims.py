@@ -8,10 +8,11 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KIND
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import Loader
-from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, version_of
+from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Object, ResourceType, key_of, version_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.ipam_user import IpamUser, user_of
+from tests.integrations.kubernetes.metal3.operator_replica import TIMES
 from tests.integrations.kubernetes.metal3.serving import Namespace, OperatorThread, operator_in, settings_for
 from tests.scale import runs
 
@@ -72,7 +73,7 @@ async def _is_served(user: IpamUser, name: str) -> bool:
 
 
 class ReadingClient(ApiClient):
-    """A client that notes which lists were read before the first write of a pool's, a claim's or an address's."""
+    """A client that notes which lists were read before the first address was created."""
 
     def __init__(self, load: Loader, meter: RuntimeMeter, lists: Counter[str]) -> None:
         super().__init__(load, meter=meter)
@@ -114,13 +115,15 @@ def test_kp5_everything_is_read_again_between_the_lease_and_the_first_pick(kube:
 
 async def test_kp11_a_burst_of_claims_does_not_lose_the_lease(kube: KubeServer) -> None:
     """The lease has a session of its own; all claims are served by the one leader."""
-    with fresh_namespace(kube) as namespace, operator_in(kube, namespace) as controller:
+    with fresh_namespace(kube) as namespace, operator_in(kube, namespace, lease_times=TIMES) as controller:
         async with user_of(kube, namespace) as user:
             await user.pool("p", "10.0.0.1", "10.0.15.254")
             await asyncio.gather(*(user.claim(f"c{number}", "p") for number in range(BURST)))
             await until_served(user, BURST)
             found = await user.until_settled(controller, within_s=WITHIN_S)
+            lease = await user.client.get(LEASE.path("tenure-system", controller._lease._name))
             assert controller._lease.leads
+            assert lease["spec"].get("leaseTransitions", 0) == 0, "it was lost, and taken again"
 
     assert len(found.addresses) == BURST
 

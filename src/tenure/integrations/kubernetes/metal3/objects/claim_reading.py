@@ -40,8 +40,6 @@ def foreign_finalizers(claim: Object) -> list[str]:
 class WishKind(enum.Enum):
     """Why a claim wants one address and no other."""
 
-    OWN = "own"
-    """It has had the address."""
     PRE_ALLOCATED = "pre-allocated"
     REQUESTED = "requested"
 
