@@ -274,7 +274,7 @@ def test_kp6_definitions_that_are_deleted_take_their_objects_and_come_back(colle
             collected.ask("DELETE", CUSTOM_RESOURCE_DEFINITION.path("", document["metadata"]["name"]))
         for document in documents:
             path = CUSTOM_RESOURCE_DEFINITION.path("", document["metadata"]["name"])
-            until(partial(_is_missing, space, path))
+            until(partial(_is_missing, space, path), within_s=90.0)  # the server looks now and then
         assert served(space, METAL3, "c1")["spec"]["address"] == "10.0.0.1"
         for document in documents:
             create(collected, document)
