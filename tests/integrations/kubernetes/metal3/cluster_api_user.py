@@ -3,18 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS,
     CLUSTER_API_CLAIM,
-    GROUP,
-    IP_POOL,
     field,
     text,
 )
 from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tests.integrations.kubernetes.metal3.claim_specs import OUR_POOLS, claim_spec
 from tests.integrations.kubernetes.metal3.serving import Namespace, until
-
-OUR_POOLS = {"apiGroup": GROUP, "kind": IP_POOL.kind}
 
 
 @dataclass
@@ -31,7 +29,7 @@ class ClusterApiUser:
     def claim(self, name: str, pool: str = "p", cluster: str = "", **metadata: Any) -> Object:
         """Create a claim for an IPPool."""
         of = {"clusterName": cluster} if cluster else {}
-        return self.space.create(self.claims, name, {"poolRef": {**OUR_POOLS, "name": pool}, **of}, **metadata)
+        return self.space.create(self.claims, name, {**claim_spec(CLUSTER_API, pool), **of}, **metadata)
 
     def address(self, name: str, address: str, claim: str, pool: str = "p", **metadata: Any) -> Object:
         """Create an address by hand."""

@@ -20,7 +20,6 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KIND
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_ADDRESS,
-    IP_CLAIM,
     IP_POOL,
     OWN_ADDRESS,
     annotations_of,
@@ -39,6 +38,7 @@ from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of, version_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.infrastructure.kube import KubeServer
+from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
 
 WITHIN_S = 10.0
 """Everything is settled so soon after the last fault or the last request."""
@@ -84,15 +84,12 @@ class IpamUser:
         return await self.create(IP_POOL, name, {"namePrefix": name, "pools": [{"start": first, "end": last}]})
 
     async def claim(self, name: str, pool: str, **metadata: object) -> Object:
-        """Create a claim."""
-        return await self.create(IP_CLAIM, name, {"pool": {"name": pool}}, **metadata)
+        """Create an IPClaim."""
+        return await self.claim_of(METAL3, name, pool, **metadata)
 
     async def claim_of(self, kind: ClaimKind, name: str, pool: str, **metadata: object) -> Object:
         """Create a claim of a kind."""
-        if kind is METAL3:
-            return await self.claim(name, pool, **metadata)
-        reference = {"apiGroup": IP_POOL.group, "kind": IP_POOL.kind, "name": pool}
-        return await self.create(kind.claim, name, {"poolRef": reference}, **metadata)
+        return await self.create(kind.claim, name, claim_spec(kind, pool), **metadata)
 
     async def address(self, name: str, address: str, claim: str, pool: str) -> Object:
         """Create an address by hand."""

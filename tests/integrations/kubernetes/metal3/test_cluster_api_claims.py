@@ -20,7 +20,8 @@ from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURC
 from tests.infrastructure.kube import KubeServer, private_kube
 from tests.integrations.kubernetes.cluster import install
 from tests.integrations.kubernetes.cluster_api import IPAM, definitions, install_cluster_api
-from tests.integrations.kubernetes.metal3.cluster_api_user import OUR_POOLS, ClusterApiUser, ready
+from tests.integrations.kubernetes.metal3.claim_specs import OUR_POOLS
+from tests.integrations.kubernetes.metal3.cluster_api_user import ClusterApiUser, ready
 from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1, cluster
 from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
 

@@ -22,6 +22,7 @@ from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
 from tests.infrastructure.kube_controllers import controller_manager
 from tests.integrations.kubernetes.cluster import await_kind, create, install
 from tests.integrations.kubernetes.cluster_api import CLUSTERS, IPAM, definitions, install_cluster_api
+from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
 from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
 
 pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("deletion-orders")]
@@ -53,10 +54,7 @@ def place(collected: KubeServer) -> Iterator[Namespace]:
 
 def claim(space: Namespace, kind: ClaimKind, name: str, pool: str = "p", **metadata: Any) -> Object:
     """Create a claim of a kind."""
-    if kind is METAL3:
-        return space.claim(name, pool, **metadata)
-    reference = {"apiGroup": IP_POOL.group, "kind": IP_POOL.kind, "name": pool}
-    return space.create(kind.claim, name, {"poolRef": reference}, **metadata)
+    return space.create(kind.claim, name, claim_spec(kind, pool), **metadata)
 
 
 def served(space: Namespace, kind: ClaimKind, name: str) -> Object:
