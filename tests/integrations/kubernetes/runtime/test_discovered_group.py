@@ -61,3 +61,23 @@ def _install(kube: KubeServer, version: str) -> None:
 
 def _spin(version: str) -> dict[str, object]:
     return {"apiVersion": f"{GROUP}/{version}", "kind": "Spin", "metadata": {"name": "a"}}
+
+
+async def test_a_kind_that_is_not_there_counts_as_read_also_while_it_is_looked_for_again(client: ApiClient) -> None:
+    absent = DiscoveredGroup(client, "absent.tenure.dev", "absences", ["v1"], lambda kind: InformerGroup([], _never))
+    running = asyncio.create_task(absent.run())
+    try:
+        await asyncio.wait_for(absent.wait_synced(), 10)
+        comparing = asyncio.create_task(absent.compare())
+        while not comparing.done():
+            # Webhooks refuse everything while a kind is not read: a comparison every ten minutes must not do that.
+            assert absent.unsynced() == []
+            await asyncio.sleep(0)
+        assert comparing.result() == 0
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def _never(namespace: str) -> Informer:
+    raise AssertionError("there is no such kind")
