@@ -107,6 +107,8 @@ def may(kube: KubeServer, user: str, verb: str, group: str, resource: str, names
         ("ipam.cluster.x-k8s.io", "ipaddressclaims/finalizers", {"update"}),
         ("cluster.x-k8s.io", "clusters", READ),
         ("coordination.k8s.io", "leases", READ),
+        ("authentication.k8s.io", "tokenreviews", {"create"}),
+        ("authorization.k8s.io", "subjectaccessreviews", {"create"}),
         ("", "secrets", set()),
         ("", "pods", set()),
         ("apiextensions.k8s.io", "customresourcedefinitions", set()),
@@ -133,7 +135,7 @@ def test_a_role_in_one_namespace_has_the_rules_of_the_role_of_the_cluster() -> N
 
 def test_people_who_may_view_or_edit_a_namespace_may_do_so_with_pools_claims_and_addresses() -> None:
     """KP7: by aggregation. Nobody but the operator gets rights on status."""
-    view, edit = read_manifest("user_roles.yaml")
+    view, edit, _ = read_manifest("user_roles.yaml")
 
     assert view["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
     assert edit["metadata"]["labels"] == {
