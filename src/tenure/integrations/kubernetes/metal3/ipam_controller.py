@@ -105,7 +105,7 @@ class IpamController:
         if self._lease.leads:
             yield from queue_samples(self.name, self.queue)
         yield from webhook_samples(self.name, self.host)
-        yield from ipam_samples(self.caches, self.meter, self.orphans)
+        yield from ipam_samples(self.caches, self.meter, self.orphans, self._lease.leads)
 
     async def follow(self) -> None:
         """Keep caches up to date and judge objects, until cancelled."""

@@ -189,6 +189,8 @@ class PoolPasses:
             case _:
                 if isinstance(action, Refuse) and action.position is not None:
                     record.want(id, action.position)
+                elif isinstance(action, Refuse):
+                    record.wait_idly(id)
                 doing = partial(self._do, view, record, claim, action)
                 agenda.work.append(partial(self.giving.guarded, record, claim, doing))
 
