@@ -7,6 +7,7 @@ import pytest
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    DELETE_FOR_MOVE,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
@@ -203,24 +204,107 @@ async def test_kp9_what_is_removed_by_force_before_the_claim_names_it_is_made_ag
     assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
 
 
-async def test_e4_a_claim_of_a_paused_pool_names_its_address_later() -> None:
+def pause(stage: Stage) -> None:
+    """Pause the pool."""
+    stage.change(IP_POOL, "p", lambda pool: pool["metadata"].update(annotations={PAUSED: ""}))
+
+
+def own_of(stage: Stage, claim: str) -> str | None:
+    """Return the address that a claim names as its own."""
+    return stage.objects["ipclaims", claim]["metadata"]["annotations"].get(OWN_ADDRESS)
+
+
+async def served_and_paused() -> Stage:
+    """Give a stage on which a pool was paused in the moment in which its second claim was served."""
     stage = Stage()
     stage.pool()
     stage.claim("c1")
+    await stage.settle()
+    stage.claim("c2")
 
-    def pause(method: str, kind: ResourceType, object: Object) -> None:
+    def at_status(method: str, kind: ResourceType, object: Object) -> None:
         if (method, kind) == ("PATCH", IP_CLAIM):
             stage.before = lambda *write: None
-            stage.change(IP_POOL, "p", lambda pool: pool["metadata"].update(annotations={PAUSED: ""}))
+            pause(stage)
 
-    stage.before = pause
+    stage.before = at_status
     await stage.settle()
-    assert stage.status("c1")["address"]["name"] == "p-10-0-0-1"
-    assert OWN_ADDRESS not in stage.objects["ipclaims", "c1"]["metadata"]["annotations"]
+    assert stage.status("c2")["address"]["name"] == "p-10-0-0-2"
+    return stage
 
-    stage.change(IP_POOL, "p", lambda pool: pool["metadata"].update(annotations={}))
+
+async def test_kd6_a_claim_that_is_paused_before_it_names_its_address_arrives_with_it_elsewhere() -> None:
+    """Nothing is paused there, and the claim comes before its address object."""
+    here, there = await served_and_paused(), Stage()
+    moved = here.objects["ipclaims", "c2"]["metadata"]
+    there.pool()
+    there.put(IP_CLAIM, "c2", {"pool": {"name": "p"}}, annotations=moved["annotations"], finalizers=moved["finalizers"])
+    await there.settle()
+
+    assert there.given() == {"p-10-0-0-2": "10.0.0.2"}
+
+
+async def test_e4_a_paused_claim_names_its_address_and_nothing_else_is_written() -> None:
+    stage = await served_and_paused()
+    assert own_of(stage, "c2") == "10.0.0.2"
+    stage.writes.clear()
+    stage.claim("c3")
+    stage.change(IP_CLAIM, "c1", lambda claim: claim["metadata"].update(labels={"any": "change"}))
     await stage.settle()
-    assert stage.objects["ipclaims", "c1"]["metadata"]["annotations"][OWN_ADDRESS] == "10.0.0.1"
+
+    assert stage.writes == []
+
+
+async def test_a_pause_ends_the_time_for_which_claims_put_off_to_name_their_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They do so while others wait to be served."""
+
+    async def not_yet(*words: object) -> None:
+        pass
+
+    stage = Stage()
+    monkeypatch.setattr(stage.passes.giving, "name_served", not_yet)
+    stage.pool()
+    stage.claim("c1")
+    await stage.settle()
+    assert own_of(stage, "c1") is None
+
+    pause(stage)
+    await stage.settle()
+    assert own_of(stage, "c1") == "10.0.0.1"
+
+
+async def test_a_new_leader_lets_paused_claims_name_what_a_former_one_has_given_them() -> None:
+    """It died between the status and the annotation. What others made is not ours to touch in a pause."""
+    stage = Stage()
+    stage.pool()
+    stage.address("hand", "10.0.0.7", "theirs")
+    for name in ("ours", "theirs"):
+        stage.claim(name)
+    await stage.settle()
+    pause(stage)
+    for name in ("ours", "theirs"):
+        stage.change(IP_CLAIM, name, lambda claim: claim["metadata"].update(annotations={}))
+    stage.caches.begin()
+    await stage.settle()
+
+    assert (own_of(stage, "ours"), own_of(stage, "theirs")) == ("10.0.0.1", None)
+
+
+async def test_kd6_a_claim_whose_address_is_moved_is_not_written_any_more() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c1")
+    await stage.settle()
+    pause(stage)
+    mark = {DELETE_FOR_MOVE: ""}
+    stage.change(IP_ADDRESS, "p-10-0-0-1", lambda each: each["metadata"]["annotations"].update(mark))
+    stage.change(IP_CLAIM, "c1", lambda claim: claim["metadata"].update(annotations={}))
+    stage.writes.clear()
+    await stage.settle()
+
+    assert stage.writes == []
 
 
 async def test_a_pick_of_a_former_leadership_holds_nothing() -> None:

@@ -15,6 +15,7 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     Action,
     Adopt,
     Leave,
+    NameAddress,
     PickAny,
     PoolView,
     Refuse,
@@ -207,8 +208,8 @@ class PoolPasses:
         return sorted(found, key=arrival_of)
 
     def _is_settled(self, key: Key, record: PoolRecord, claim: Object) -> bool:
-        """Return whether a claim has its address, and may be written: neither it nor its pool is paused or moved."""
-        return self._is_ours(claim) and isinstance(self._decide(self._view(key), record, claim), Adopt)
+        """Return whether a claim has its address, and may name it: neither is going or being moved."""
+        return self._is_ours(claim) and isinstance(self._decide(self._view(key), record, claim), Adopt | NameAddress)
 
     def _is_ours(self, claim: Object) -> bool:
         """Return whether a claim is of a kind that is served here, and one that this operator looks after."""
@@ -239,6 +240,8 @@ class PoolPasses:
                     LOG.warning("%s has %s, and %s as well, which goes", id, key_of(address)[1], key_of(each)[1])
                     await self.giving.claims.delete_address(each)
                 record.unsettled.discard(id)
+            case NameAddress():
+                await self.giving.claims.name_given(claim)
             case Refuse(message, _, why):
                 await self.giving.refuse(claim, message, why)
             case ReleaseAddresses(addresses):

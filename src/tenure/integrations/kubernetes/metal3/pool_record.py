@@ -63,8 +63,8 @@ class PoolRecord:
         return taken
 
     def look_again(self) -> None:
-        """Look at everything that waits, since what it waits for may have come."""
-        self.dirty |= self.unsettled
+        """Look at everything that waits, since what it waits for may have come, or that must wait no longer."""
+        self.dirty |= self.unsettled | self.unnamed.keys()
 
     def failed(self, claim: ClaimId) -> float:
         """Look at a claim again later, each time later, and return when; other claims are not delayed."""
