@@ -32,7 +32,12 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind, Unserved
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, id_of, kind_of
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import arrival_of, own_address, reference_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
+    arrival_of,
+    own_address,
+    reference_of,
+    was_served,
+)
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
     annotations_of,
@@ -221,8 +226,11 @@ class PoolPasses:
         assert reference is not None
         try:
             return decide(claim, reference, view)
-        except Exception:
+        except Exception as error:
             LOG.exception("%s", id_of(claim))
+            self.giving.record(claim, "Undecided", f"it is tried again, after an error: {error!r}", "Warning")
+            if not was_served(claim):
+                record.wait_idly(id_of(claim))
             self.giving.again(view.key, record.failed(id_of(claim)))
             return None
 
