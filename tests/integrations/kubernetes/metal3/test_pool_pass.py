@@ -4,8 +4,11 @@ import asyncio
 
 import pytest
 
+from tenure.integrations.kubernetes.metal3 import pool_pass, pool_writes
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
+from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolView, decide
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
     IP_ADDRESS,
@@ -188,6 +191,71 @@ async def test_a_leader_that_takes_over_gives_what_is_reserved() -> None:
     await stage.settle()
 
     assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
+
+
+def forge(stage: Stage, **addresses: str) -> None:
+    """Let the status of the pool say that addresses are reserved, by the names of claims, or for uids of none."""
+    found = {name: stage.objects.get(("ipclaims", name)) for name in addresses}
+    entries = [
+        {"address": address, "uid": uid_of(claim) if (claim := found[name]) else name, "kind": "IPClaim"}
+        for name, address in addresses.items()
+    ]
+    stage.change(IP_POOL, "p", lambda pool: pool.update(status={"tenure": {"reserving": entries}}))
+
+
+@pytest.mark.parametrize(
+    ("asks", "forged", "gets"),
+    [
+        ("10.0.0.7", "10.0.0.8", "10.0.0.7"),
+        ("", "10.0.0.9", "10.0.0.1"),
+        ("", "10.0.0.5", "10.0.0.1"),
+        ("", "8.8.8.8", "10.0.0.1"),
+        ("", "10.0.0.4", "10.0.0.4"),
+    ],
+    ids=["claim asks for another", "gateway", "pre-allocated", "outside", "free"],
+)
+@pytest.mark.parametrize("was_given", [False, True])
+async def test_kp13_a_forged_reservation_chooses_only_among_what_a_claim_may_have(
+    asks: str, forged: str, gets: str, was_given: bool
+) -> None:
+    """Also with a status of the claim that is forged, too, and says that the claim had an address."""
+    stage = Stage()
+    stage.pool(gateway="10.0.0.9", preAllocations={"another": "10.0.0.5"})
+    stage.claim("c", asks=asks)
+    if was_given:
+        stage.change(IP_CLAIM, "c", lambda claim: claim.update(status={"address": {"name": "forged"}}))
+    forge(stage, c=forged)
+    await stage.settle()
+
+    assert list(stage.given().values()) == [gets]
+
+
+async def test_kp13_the_status_shows_what_is_free_when_a_forged_reservation_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The write that ends it was made when it still kept the address back."""
+    for module in (pool_pass, pool_writes):
+        monkeypatch.setattr(module, "STRANGE_S", 0.1)
+    stage = Stage()
+    stage.pool("10.0.0.1", "10.0.0.4")
+    forge(stage, nobody="10.0.0.4")
+    await stage.settle()
+
+    shown = stage.objects["ippools", "p"]["status"]["tenure"]
+    assert (shown["addresses"]["free"], shown.get("reserving")) == (4, None)
+
+
+async def test_kp13_what_is_reserved_for_a_claim_of_another_pool_is_free_again() -> None:
+    stage = Stage()
+    stage.pool("10.0.0.1", "10.0.0.1")
+    stage.pool("10.1.0.1", "10.1.0.9", name="q")
+    stage.claim("of-q", "q")
+    forge(stage, **{"of-q": "10.0.0.1"})
+    stage.claim("c")
+    await stage.settle()
+
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
+    assert stage.status("of-q")["address"]["name"] == "p-10-1-0-1"
 
 
 async def test_kp9_what_is_removed_by_force_before_the_claim_names_it_is_made_again() -> None:
@@ -453,6 +521,29 @@ async def test_an_object_whose_text_is_no_address_stops_no_other_claim() -> None
     assert [stage.status(name)["address"]["name"] for name in ("c1", "c2", "c3")] == [
         "p-10-0-0-1", "p-10-0-0-2", "p-10-0-0-3",
     ]  # fmt: skip
+
+
+async def test_a_claim_of_which_a_decision_fails_stops_no_other_and_has_an_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails_once(claim: Object, reference: Reference, view: PoolView) -> Action:
+        if key_of(claim)[1] == "odd" and "Undecided" not in stage.events:
+            raise ValueError("odd")
+        return decide(claim, reference, view)
+
+    monkeypatch.setattr(pool_pass, "decide", fails_once)
+    stage = Stage()
+    stage.pool()
+    for name in ("c1", "odd", "c2"):
+        stage.claim(name)
+    await stage.settle(1)
+    assert stage.events.count("Undecided") == 1
+    assert [bool(stage.status(name)) for name in ("c1", "odd", "c2")] == [True, False, True]
+    assert stage.caches.record(POOL).without_address == 1
+
+    await stage.settle()
+    assert stage.status("odd")["address"]["name"] == "p-10-0-0-3"
+    assert stage.caches.record(POOL).without_address == 0
 
 
 async def test_a_lost_answer_to_naming_leaves_nothing_blocked() -> None:

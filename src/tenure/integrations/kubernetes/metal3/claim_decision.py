@@ -210,13 +210,13 @@ def _former(claim: Object, view: PoolView) -> Action | None:
 def _reserved(claim: Object, view: PoolView) -> Action | None:
     """Decide about an address that a leader reserved and did not give; nothing, if it cannot be given any more.
 
-    The former leader may yet create its object, so no other address is picked as long as this one is to be had.
+    The former leader may yet create its object, so no other address is picked as long as this one is to be had. But a
+    status can be forged: it only says which of the free addresses a claim gets that may have any of them (KP13).
     """
     position = view.book.position_of((RESERVED, uid_of(claim)))
-    if position is None:
+    if position is None or not view.book.is_on_line(position) or view.book.others_at(position, uid_of(claim)):
         return None
-    action = _own(claim, position, view)
-    return action if isinstance(action, TakeAddress) else None
+    return TakeAddress(position) if isinstance(_picked(claim, view), PickAny) else None
 
 
 def _picked(claim: Object, view: PoolView) -> Action:
