@@ -147,6 +147,15 @@ def test_people_who_may_view_or_edit_a_namespace_may_do_so_with_pools_claims_and
     assert set(view["rules"][0]["verbs"]) == READ
 
 
+def test_kp16_definitions_have_the_labels_that_clusterctl_asks_for() -> None:
+    """Of today's contract it reads a version that the kind has."""
+    for file in PARTS["crds"]:
+        (definition,) = read_manifest(file)
+        labels = definition["metadata"]["labels"]
+        assert {"clusterctl.cluster.x-k8s.io", "cluster.x-k8s.io/v1beta1"} <= set(labels)
+        assert labels["cluster.x-k8s.io/v1beta2"] in {each["name"] for each in definition["spec"]["versions"]}
+
+
 def test_webhooks_are_asked_for_writes_of_others_and_never_for_a_deletion() -> None:
     """KP2: operator down, only creates and updates of our kinds are refused; our own writes are not asked for."""
     for document in read_manifest("webhooks.yaml"):

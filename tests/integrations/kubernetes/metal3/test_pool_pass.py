@@ -279,7 +279,8 @@ def pause(stage: Stage) -> None:
 
 def own_of(stage: Stage, claim: str) -> str | None:
     """Return the address that a claim names as its own."""
-    return stage.objects["ipclaims", claim]["metadata"]["annotations"].get(OWN_ADDRESS)
+    own: str | None = stage.objects["ipclaims", claim]["metadata"]["annotations"].get(OWN_ADDRESS)
+    return own
 
 
 async def served_and_paused() -> Stage:
