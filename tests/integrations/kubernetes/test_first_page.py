@@ -31,5 +31,5 @@ def test_the_commands_of_the_howto_work_on_a_fresh_server(tmp_path: Path) -> Non
     with private_kube() as server:
         kubectl = find_program("kubectl", build=False).parent
         played = play([each.text for each in commands], tmp_path, kubectl, KUBECONFIG=str(server.kubeconfig()))
-    assert len(played) == 3
+    assert len(played) == 5
     assert wrongs(commands, played) == []

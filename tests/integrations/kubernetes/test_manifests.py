@@ -107,6 +107,8 @@ def may(kube: KubeServer, user: str, verb: str, group: str, resource: str, names
         ("ipam.cluster.x-k8s.io", "ipaddressclaims/finalizers", {"update"}),
         ("cluster.x-k8s.io", "clusters", READ),
         ("coordination.k8s.io", "leases", READ),
+        ("authentication.k8s.io", "tokenreviews", {"create"}),
+        ("authorization.k8s.io", "subjectaccessreviews", {"create"}),
         ("", "secrets", set()),
         ("", "pods", set()),
         ("apiextensions.k8s.io", "customresourcedefinitions", set()),
@@ -133,7 +135,7 @@ def test_a_role_in_one_namespace_has_the_rules_of_the_role_of_the_cluster() -> N
 
 def test_people_who_may_view_or_edit_a_namespace_may_do_so_with_pools_claims_and_addresses() -> None:
     """KP7: by aggregation. Nobody but the operator gets rights on status."""
-    view, edit = read_manifest("user_roles.yaml")
+    view, edit, _ = read_manifest("user_roles.yaml")
 
     assert view["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
     assert edit["metadata"]["labels"] == {
@@ -143,6 +145,15 @@ def test_people_who_may_view_or_edit_a_namespace_may_do_so_with_pools_claims_and
     for role in (view, edit):
         assert role["rules"][0]["resources"] == [IP_POOL.plural, IP_CLAIM.plural, IP_ADDRESS.plural]
     assert set(view["rules"][0]["verbs"]) == READ
+
+
+def test_kp16_definitions_have_the_labels_that_clusterctl_asks_for() -> None:
+    """Of today's contract it reads a version that the kind has."""
+    for file in PARTS["crds"]:
+        (definition,) = read_manifest(file)
+        labels = definition["metadata"]["labels"]
+        assert {"clusterctl.cluster.x-k8s.io", "cluster.x-k8s.io/v1beta1"} <= set(labels)
+        assert labels["cluster.x-k8s.io/v1beta2"] in {each["name"] for each in definition["spec"]["versions"]}
 
 
 def test_webhooks_are_asked_for_writes_of_others_and_never_for_a_deletion() -> None:

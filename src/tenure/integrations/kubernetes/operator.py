@@ -13,6 +13,7 @@ from tenure.integrations.kubernetes.operator_probes import Sample, serve_probes
 from tenure.integrations.kubernetes.operator_samples import runtime_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime import credentials
+from tenure.integrations.kubernetes.runtime.access_review import AccessReview
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease
@@ -20,6 +21,8 @@ from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
 LOG = logging.getLogger(__name__)
 
+REVIEWS, REVIEW_S = 2, 5.0
+"""So many callers of ``/metrics`` are judged at once, each for so long at most."""
 
 MakeClient = Callable[[credentials.Loader, RuntimeMeter], ApiClient]
 """Make the client of the controllers; a test gives one whose writes fail."""
@@ -56,7 +59,11 @@ async def started(settings: OperatorSettings, make_client: MakeClient = plain_cl
     meter = RuntimeMeter()
     load = credentials.find_credentials(settings.kubeconfig, settings.context)
     # The lease has a session of its own: whatever the controllers' requests wait for, it is renewed (KP11).
-    async with make_client(load, meter) as client, ApiClient(load, in_flight=2, meter=meter) as lease_client:
+    async with (
+        make_client(load, meter) as client,
+        ApiClient(load, in_flight=2, meter=meter) as lease_client,
+        _access_review(settings, load, meter) as review,
+    ):
         lease = LeaderLease(
             lease_client, settings.own_namespace, settings.lease, settings.identity, settings.lease_times
         )
@@ -65,7 +72,11 @@ async def started(settings: OperatorSettings, make_client: MakeClient = plain_cl
         controllers = [make(context) for make in dict.fromkeys(CONTROLLERS[name] for name in settings.controllers)]
         try:
             probes, port = await serve_probes(
-                settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context, controllers)
+                settings.host,
+                settings.port,
+                lambda: _missing(controllers),
+                lambda: _samples(context, controllers),
+                review,
             )
         except OSError as error:
             raise PortTaken("--port", settings.host, settings.port, error) from error
@@ -77,6 +88,21 @@ async def started(settings: OperatorSettings, make_client: MakeClient = plain_cl
             for each in controllers:
                 await each.close()
             await probes.cleanup()
+
+
+@contextlib.asynccontextmanager
+async def _access_review(
+    settings: OperatorSettings, load: credentials.Loader, meter: RuntimeMeter
+) -> AsyncIterator[AccessReview | None]:
+    """Give what judges callers of ``/metrics``, where that is asked for.
+
+    It has a session of its own: on that of the controllers only a leader writes, and the lease waits for no caller.
+    """
+    if not settings.metrics_auth:
+        yield None
+        return
+    async with ApiClient(load, in_flight=REVIEWS, timeout_s=REVIEW_S, meter=meter) as client:
+        yield AccessReview(client)
 
 
 async def run_until(settings: OperatorSettings, stopped: asyncio.Event, ready: Callable[[Running], None]) -> None:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from aiohttp import web
 
+from tenure.integrations.kubernetes.runtime.access_review import AccessReview, ReviewOutcome
+
 Readiness = Callable[[], Mapping[str, str]]
 """Return what is not ready, by name, with the reason; nothing if all is."""
 
@@ -22,10 +24,13 @@ class Sample(NamedTuple):
 Numbers = Callable[[], Iterable[Sample]]
 
 
-async def serve_probes(host: str, port: int, readiness: Readiness, numbers: Numbers) -> tuple[web.AppRunner, int]:
+async def serve_probes(
+    host: str, port: int, readiness: Readiness, numbers: Numbers, review: AccessReview | None = None
+) -> tuple[web.AppRunner, int]:
     """Serve ``/livez``, ``/readyz`` and ``/metrics``; return what stops it, and the port.
 
-    ``/livez`` asks no other server: an API server that is away must not get its operators restarted.
+    ``/livez`` asks no other server: an API server that is away must not get its operators restarted. ``review`` judges
+    who may read ``/metrics``; without it everybody may. Probes have no token, so the other two are open.
     """
 
     async def livez(request: web.Request) -> web.Response:
@@ -37,6 +42,10 @@ async def serve_probes(host: str, port: int, readiness: Readiness, numbers: Numb
         return web.Response(status=503 if missing else 200, text=text or "ok\n")
 
     async def metrics(request: web.Request) -> web.Response:
+        if review is not None:
+            outcome = await review.judge(request.headers.get("Authorization", ""), request.path)
+            if outcome is not ReviewOutcome.ALLOWED:
+                return _refused(outcome)
         return web.Response(body="".join(exposition(numbers())).encode(), content_type="text/plain")
 
     app = web.Application()
@@ -45,6 +54,12 @@ async def serve_probes(host: str, port: int, readiness: Readiness, numbers: Numb
     await runner.setup()
     await web.TCPSite(runner, host, port).start()
     return runner, int(runner.addresses[0][1])
+
+
+def _refused(outcome: ReviewOutcome) -> web.Response:
+    """Answer a caller who may not read, or of whom that is not known."""
+    headers = {"WWW-Authenticate": "Bearer"} if outcome is ReviewOutcome.UNKNOWN else {}
+    return web.Response(status=outcome, text=f"{outcome.name.lower()}\n", headers=headers)
 
 
 def exposition(samples: Iterable[Sample]) -> Iterator[str]:

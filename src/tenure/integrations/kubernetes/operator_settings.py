@@ -31,6 +31,8 @@ class OperatorSettings:
     host: str = "127.0.0.1"
     port: int = 8081
     """For health, readiness and metrics; 0 takes a free one."""
+    metrics_auth: bool = False
+    """Whether ``/metrics`` is answered only to callers whose token may get it (KP14)."""
     webhooks: bool = True
     """Whether this operator judges objects; without it another one does, such as Metal3's own."""
     webhook_host: str = "127.0.0.1"

@@ -180,6 +180,8 @@ class OperatorThread:
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+        self.port = 0
+        """Where it answers probes."""
 
     def start(self) -> IpamController:
         """Start it, and wait until it leads and has read everything."""
@@ -207,6 +209,7 @@ class OperatorThread:
         async with shell.started(self._settings, self._make_client) as running:
             (controller,) = running.controllers
             assert isinstance(controller, IpamController)
+            self.port = running.port
             with contextlib.ExitStack() as stack:
                 runner = None
                 if self._namespace:

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.proof
 OURS = {
     "IPPool": {
         "spec.allocationStrategy", "spec.tenure", "status.tenure",  # KD3
-        "status.allocations", "status.addresses",  # KD2
+        "spec.allocations", "status.allocations", "status.addresses",  # KD2
         "status.indexes[x-kubernetes-map-type]",  # KP10
     },
     "IPClaim": {

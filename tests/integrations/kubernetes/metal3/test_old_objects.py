@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS
+from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tests.infrastructure.kube import KubeServer
+from tests.integrations.kubernetes.metal3.cluster_api_user import ClusterApiUser
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
 
 
@@ -49,20 +51,33 @@ def test_an_annotation_with_rubbish_is_answered_and_holds_up_nobody(
 
 
 def test_addresses_and_claims_that_name_nothing_are_left_alone(kube: KubeServer, unserved: Namespace) -> None:
-    unserved.create(IP_CLAIM, "no-pool", {"pool": {}})
-    unserved.create(IP_CLAIM, "other-kind", {"pool": {"name": "p", "kind": "InClusterIPPool"}})
-    unserved.create(IP_ADDRESS, "no-names", {"address": "10.0.0.1", "pool": {}, "claim": {}})
+    """An event says what is missing; a claim for the pools of another program is none of ours, and has none."""
     unserved.pool("p", "10.0.0.1-10.0.0.9")
+    silent = [
+        unserved.create(IP_CLAIM, "no-pool", {"pool": {}}),
+        unserved.create(IP_ADDRESS, "no-names", {"address": "10.0.0.1", "pool": {}, "claim": {}}),
+        unserved.create(IP_ADDRESS, "no-claim", {"address": "10.0.0.5", "pool": {"name": "p"}, "claim": {}}),
+        ClusterApiUser(unserved).address("no-address", "banana", "c2"),
+    ]
+    other = unserved.create(IP_CLAIM, "other-kind", {"pool": {"name": "p", "kind": "InClusterIPPool"}})
     with operator_in(kube, unserved.name, webhooks=False):
         unserved.claim("c1")
         assert unserved.ip("c1") == "10.0.0.1"
-        time.sleep(0.3)
+        silent.append(unserved.create(IP_CLAIM, "no-pool-later", {"pool": {}}))
+        for each in silent:
+            until(lambda each=each: "Unreadable" in reasons(unserved, each))  # type: ignore[misc]
+        assert reasons(unserved, other) == []
         for name in ("no-pool", "other-kind"):
             claim = unserved.get(IP_CLAIM, name)
             assert claim is not None
             assert "finalizers" not in claim["metadata"]
             unserved.delete(IP_CLAIM, name)
             unserved.gone(IP_CLAIM, name)
+
+
+def reasons(space: Namespace, object: Object) -> list[str]:
+    """Return why an object has events."""
+    return [each["reason"] for each in space.events(object)]
 
 
 def test_two_addresses_for_one_position_or_one_claim_are_respected(kube: KubeServer, unserved: Namespace) -> None:

@@ -4,9 +4,13 @@ import asyncio
 
 import pytest
 
+from tenure.integrations.kubernetes.metal3 import pool_pass, pool_writes
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
+from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolView, decide
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    DELETE_FOR_MOVE,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
@@ -189,6 +193,71 @@ async def test_a_leader_that_takes_over_gives_what_is_reserved() -> None:
     assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
 
 
+def forge(stage: Stage, **addresses: str) -> None:
+    """Let the status of the pool say that addresses are reserved, by the names of claims, or for uids of none."""
+    found = {name: stage.objects.get(("ipclaims", name)) for name in addresses}
+    entries = [
+        {"address": address, "uid": uid_of(claim) if (claim := found[name]) else name, "kind": "IPClaim"}
+        for name, address in addresses.items()
+    ]
+    stage.change(IP_POOL, "p", lambda pool: pool.update(status={"tenure": {"reserving": entries}}))
+
+
+@pytest.mark.parametrize(
+    ("asks", "forged", "gets"),
+    [
+        ("10.0.0.7", "10.0.0.8", "10.0.0.7"),
+        ("", "10.0.0.9", "10.0.0.1"),
+        ("", "10.0.0.5", "10.0.0.1"),
+        ("", "8.8.8.8", "10.0.0.1"),
+        ("", "10.0.0.4", "10.0.0.4"),
+    ],
+    ids=["claim asks for another", "gateway", "pre-allocated", "outside", "free"],
+)
+@pytest.mark.parametrize("was_given", [False, True])
+async def test_kp13_a_forged_reservation_chooses_only_among_what_a_claim_may_have(
+    asks: str, forged: str, gets: str, was_given: bool
+) -> None:
+    """Also with a status of the claim that is forged, too, and says that the claim had an address."""
+    stage = Stage()
+    stage.pool(gateway="10.0.0.9", preAllocations={"another": "10.0.0.5"})
+    stage.claim("c", asks=asks)
+    if was_given:
+        stage.change(IP_CLAIM, "c", lambda claim: claim.update(status={"address": {"name": "forged"}}))
+    forge(stage, c=forged)
+    await stage.settle()
+
+    assert list(stage.given().values()) == [gets]
+
+
+async def test_kp13_the_status_shows_what_is_free_when_a_forged_reservation_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The write that ends it was made when it still kept the address back."""
+    for module in (pool_pass, pool_writes):
+        monkeypatch.setattr(module, "STRANGE_S", 0.1)
+    stage = Stage()
+    stage.pool("10.0.0.1", "10.0.0.4")
+    forge(stage, nobody="10.0.0.4")
+    await stage.settle()
+
+    shown = stage.objects["ippools", "p"]["status"]["tenure"]
+    assert (shown["addresses"]["free"], shown.get("reserving")) == (4, None)
+
+
+async def test_kp13_what_is_reserved_for_a_claim_of_another_pool_is_free_again() -> None:
+    stage = Stage()
+    stage.pool("10.0.0.1", "10.0.0.1")
+    stage.pool("10.1.0.1", "10.1.0.9", name="q")
+    stage.claim("of-q", "q")
+    forge(stage, **{"of-q": "10.0.0.1"})
+    stage.claim("c")
+    await stage.settle()
+
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
+    assert stage.status("of-q")["address"]["name"] == "p-10-1-0-1"
+
+
 async def test_kp9_what_is_removed_by_force_before_the_claim_names_it_is_made_again() -> None:
     stage = Stage()
     stage.pool()
@@ -203,24 +272,108 @@ async def test_kp9_what_is_removed_by_force_before_the_claim_names_it_is_made_ag
     assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
 
 
-async def test_e4_a_claim_of_a_paused_pool_names_its_address_later() -> None:
+def pause(stage: Stage) -> None:
+    """Pause the pool."""
+    stage.change(IP_POOL, "p", lambda pool: pool["metadata"].update(annotations={PAUSED: ""}))
+
+
+def own_of(stage: Stage, claim: str) -> str | None:
+    """Return the address that a claim names as its own."""
+    own: str | None = stage.objects["ipclaims", claim]["metadata"]["annotations"].get(OWN_ADDRESS)
+    return own
+
+
+async def served_and_paused() -> Stage:
+    """Give a stage on which a pool was paused in the moment in which its second claim was served."""
     stage = Stage()
     stage.pool()
     stage.claim("c1")
+    await stage.settle()
+    stage.claim("c2")
 
-    def pause(method: str, kind: ResourceType, object: Object) -> None:
+    def at_status(method: str, kind: ResourceType, object: Object) -> None:
         if (method, kind) == ("PATCH", IP_CLAIM):
             stage.before = lambda *write: None
-            stage.change(IP_POOL, "p", lambda pool: pool["metadata"].update(annotations={PAUSED: ""}))
+            pause(stage)
 
-    stage.before = pause
+    stage.before = at_status
     await stage.settle()
-    assert stage.status("c1")["address"]["name"] == "p-10-0-0-1"
-    assert OWN_ADDRESS not in stage.objects["ipclaims", "c1"]["metadata"]["annotations"]
+    assert stage.status("c2")["address"]["name"] == "p-10-0-0-2"
+    return stage
 
-    stage.change(IP_POOL, "p", lambda pool: pool["metadata"].update(annotations={}))
+
+async def test_kd6_a_claim_that_is_paused_before_it_names_its_address_arrives_with_it_elsewhere() -> None:
+    """Nothing is paused there, and the claim comes before its address object."""
+    here, there = await served_and_paused(), Stage()
+    moved = here.objects["ipclaims", "c2"]["metadata"]
+    there.pool()
+    there.put(IP_CLAIM, "c2", {"pool": {"name": "p"}}, annotations=moved["annotations"], finalizers=moved["finalizers"])
+    await there.settle()
+
+    assert there.given() == {"p-10-0-0-2": "10.0.0.2"}
+
+
+async def test_e4_a_paused_claim_names_its_address_and_nothing_else_is_written() -> None:
+    stage = await served_and_paused()
+    assert own_of(stage, "c2") == "10.0.0.2"
+    stage.writes.clear()
+    stage.claim("c3")
+    stage.change(IP_CLAIM, "c1", lambda claim: claim["metadata"].update(labels={"any": "change"}))
     await stage.settle()
-    assert stage.objects["ipclaims", "c1"]["metadata"]["annotations"][OWN_ADDRESS] == "10.0.0.1"
+
+    assert stage.writes == []
+
+
+async def test_a_pause_ends_the_time_for_which_claims_put_off_to_name_their_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They do so while others wait to be served."""
+
+    async def not_yet(*words: object) -> None:
+        pass
+
+    stage = Stage()
+    monkeypatch.setattr(stage.passes.giving, "name_served", not_yet)
+    stage.pool()
+    stage.claim("c1")
+    await stage.settle()
+    assert own_of(stage, "c1") is None
+
+    pause(stage)
+    await stage.settle()
+    assert own_of(stage, "c1") == "10.0.0.1"
+
+
+async def test_a_new_leader_lets_paused_claims_name_what_a_former_one_has_given_them() -> None:
+    """It died between the status and the annotation. What others made is not ours to touch in a pause."""
+    stage = Stage()
+    stage.pool()
+    stage.address("hand", "10.0.0.7", "theirs")
+    for name in ("ours", "theirs"):
+        stage.claim(name)
+    await stage.settle()
+    pause(stage)
+    for name in ("ours", "theirs"):
+        stage.change(IP_CLAIM, name, lambda claim: claim["metadata"].update(annotations={}))
+    stage.caches.begin()
+    await stage.settle()
+
+    assert (own_of(stage, "ours"), own_of(stage, "theirs")) == ("10.0.0.1", None)
+
+
+async def test_kd6_a_claim_whose_address_is_moved_is_not_written_any_more() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c1")
+    await stage.settle()
+    pause(stage)
+    mark = {DELETE_FOR_MOVE: ""}
+    stage.change(IP_ADDRESS, "p-10-0-0-1", lambda each: each["metadata"]["annotations"].update(mark))
+    stage.change(IP_CLAIM, "c1", lambda claim: claim["metadata"].update(annotations={}))
+    stage.writes.clear()
+    await stage.settle()
+
+    assert stage.writes == []
 
 
 async def test_a_pick_of_a_former_leadership_holds_nothing() -> None:
@@ -369,6 +522,29 @@ async def test_an_object_whose_text_is_no_address_stops_no_other_claim() -> None
     assert [stage.status(name)["address"]["name"] for name in ("c1", "c2", "c3")] == [
         "p-10-0-0-1", "p-10-0-0-2", "p-10-0-0-3",
     ]  # fmt: skip
+
+
+async def test_a_claim_of_which_a_decision_fails_stops_no_other_and_has_an_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails_once(claim: Object, reference: Reference, view: PoolView) -> Action:
+        if key_of(claim)[1] == "odd" and "Undecided" not in stage.events:
+            raise ValueError("odd")
+        return decide(claim, reference, view)
+
+    monkeypatch.setattr(pool_pass, "decide", fails_once)
+    stage = Stage()
+    stage.pool()
+    for name in ("c1", "odd", "c2"):
+        stage.claim(name)
+    await stage.settle(1)
+    assert stage.events.count("Undecided") == 1
+    assert [bool(stage.status(name)) for name in ("c1", "odd", "c2")] == [True, False, True]
+    assert stage.caches.record(POOL).without_address == 1
+
+    await stage.settle()
+    assert stage.status("odd")["address"]["name"] == "p-10-0-0-3"
+    assert stage.caches.record(POOL).without_address == 0
 
 
 async def test_a_lost_answer_to_naming_leaves_nothing_blocked() -> None:

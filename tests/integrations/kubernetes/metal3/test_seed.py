@@ -4,9 +4,11 @@ import time
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.cluster_api_user import ClusterApiUser
+from tests.integrations.kubernetes.metal3.old_clusters import cluster
 from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
 
 POOL = """
@@ -97,6 +99,48 @@ def test_kd1_the_seeds_objects_give_what_the_seed_describes(kube: KubeServer, un
         assert unserved.ip("another") == "192.168.0.10"
         listed = {"rendereddata-1": "192.168.0.11", "rendereddata-10": "192.168.0.9", "rendereddata-9": "192.168.0.8"}
         until(lambda: unserved.indexes("pool-1") == {**listed, "another": "192.168.0.10"})
+
+
+def test_kd2_the_allocations_of_the_seeds_text_are_stored_as_pre_allocations(served: Namespace) -> None:
+    """Its example calls them preAllocations, its text calls the field allocations."""
+    text = POOL.replace("preAllocations", "allocations").replace("192.168.0.9", "192.168.0.12")
+    (pool,) = served.apply(text.partition("status:")[0].replace("192.168.0.8", "192.168.0.13"))
+    assert "allocations" not in pool["spec"]
+    assert pool["spec"]["preAllocations"] == {"rendereddata-10": "192.168.0.12", "rendereddata-9": "192.168.0.13"}
+    served.claim("rendereddata-9", "pool-1")
+    assert served.ip("rendereddata-9") == "192.168.0.13"
+
+
+def owner(kind: str, name: str, uid: str) -> Object:
+    """Write a reference to an owner of a kind that the operator does not know; nothing collects objects here."""
+    return {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": kind, "name": name, "uid": uid}
+
+
+def test_kd1_the_owners_of_the_seeds_objects_stay_and_the_cluster_joins_them(clustered: Namespace) -> None:
+    made = cluster(clustered, "cluster-1")
+    foreign = owner("Metal3Cluster", "cluster-1", "1-2-3")
+    spec = {"namePrefix": "p", "clusterName": "cluster-1", "pools": [{"start": "10.0.0.1", "end": "10.0.0.9"}]}
+    pool = clustered.create(IP_POOL, "p", spec, ownerReferences=[foreign])
+    data = owner("Metal3Data", "data-1", "4-5-6")
+    claim = clustered.claim("c", ownerReferences=[data], annotations={PAUSED: ""})
+    both = [
+        {"apiVersion": each["apiVersion"], "kind": each["kind"], "name": each["metadata"]["name"], "uid": uid_of(each)}
+        for each in (pool, claim)
+    ]
+    clustered.address("hand", "10.0.0.5", "c", ownerReferences=both)
+    clustered.patch(IP_CLAIM, "c", {"metadata": {"annotations": {PAUSED: None}}})
+    assert clustered.ip("c") == "10.0.0.5"
+
+    found = until(lambda: _owners(clustered, IP_POOL, "p")[1:])
+    assert _owners(clustered, IP_POOL, "p")[0] == foreign
+    assert [(each["kind"], each["uid"]) for each in found] == [("Cluster", uid_of(made))]
+    assert _owners(clustered, IP_CLAIM, "c") == [data]
+    assert _owners(clustered, IP_ADDRESS, "hand") == both
+
+
+def _owners(space: Namespace, kind: ResourceType, name: str) -> list[Object]:
+    owners: list[Object] = (space.get(kind, name) or {})["metadata"]["ownerReferences"]
+    return owners
 
 
 def test_kd9_without_the_switch_the_seeds_pool_is_refused_with_its_reason(served: Namespace) -> None:

@@ -4,7 +4,7 @@ The order (KP3, KP4): one conditional write on the pool reserves the addresses o
 are created; the claims say that they are served. Only one leader can have reserved an address, since the pool's version
 is named; and a leader that takes over gives a claim what is reserved for it. A claim without its finalizer gets that
 first, with its address. The others name their address later (``name_served``): it is for a move to another cluster, and
-nothing here waits for it.
+nothing here waits for it. Claims that are paused, as at the beginning of a move, name it at once (``NameAddress``).
 """
 
 import asyncio

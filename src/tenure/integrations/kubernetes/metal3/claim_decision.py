@@ -67,6 +67,14 @@ class Adopt:
 
 
 @dataclass(frozen=True)
+class NameAddress:
+    """The claim is paused and has an address that it does not name yet; it names it, and nothing else is done.
+
+    A move begins with a pause, and carries along what the claim says, but not its status (KD6).
+    """
+
+
+@dataclass(frozen=True)
 class TakeAddress:
     """The claim gets this address, for which there is no object yet."""
 
@@ -85,7 +93,7 @@ class ReleaseAddresses:
     addresses: Sequence[Object]
 
 
-Action = Leave | Refuse | Adopt | TakeAddress | PickAny | ReleaseAddresses
+Action = Leave | Refuse | Adopt | NameAddress | TakeAddress | PickAny | ReleaseAddresses
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,7 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
     if DELETE_FOR_MOVE in annotations_of(claim):
         return Leave("it is being moved")
     if _is_paused(claim, view):
-        return Leave("it is paused")
+        return NameAddress() if _is_unnamed(claim, view) else Leave("it is paused")
     if is_terminating(claim):
         if others := foreign_finalizers(claim):
             return Leave(f"it is still used: {', '.join(others)}")
@@ -143,14 +151,29 @@ def _decide_living(claim: Object, reference: Reference, view: PoolView) -> Actio
     if reference.is_elsewhere:
         return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
     candidates = _candidates(claim, view)
-    # The address goes before its claim, which is not marked yet.
-    if view.is_moved(id_of(claim)) or any(DELETE_FOR_MOVE in annotations_of(each) for each in candidates):
+    if _is_being_moved(claim, candidates, view):
         return Leave("its address is being moved")
     if (found := _best(claim, candidates)) is not None:
         return Adopt(found, _surplus(claim, found, candidates))
     if candidates:
         return Leave("the address of the former claim of this name is going")
     return _decide_new(claim, view)
+
+
+def _is_being_moved(claim: Object, candidates: Sequence[Object], view: PoolView) -> bool:
+    """Return whether the address of a claim is being moved: it goes before its claim, which is not marked yet."""
+    return view.is_moved(id_of(claim)) or any(DELETE_FOR_MOVE in annotations_of(each) for each in candidates)
+
+
+def _is_unnamed(claim: Object, view: PoolView) -> bool:
+    """Return whether a claim was given an address that was made here, and does not name it yet."""
+    if not was_served(claim) or is_terminating(claim) or not view.is_served:
+        return False
+    candidates = _candidates(claim, view)
+    found = _best(claim, candidates)
+    if found is None or key_of(found)[1] != kind_of(claim).given(claim) or not is_made_here(found):
+        return False
+    return own_address(claim) != position_of(found) and not _is_being_moved(claim, candidates, view)
 
 
 def _decide_new(claim: Object, view: PoolView) -> Action:
@@ -187,13 +210,13 @@ def _former(claim: Object, view: PoolView) -> Action | None:
 def _reserved(claim: Object, view: PoolView) -> Action | None:
     """Decide about an address that a leader reserved and did not give; nothing, if it cannot be given any more.
 
-    The former leader may yet create its object, so no other address is picked as long as this one is to be had.
+    The former leader may yet create its object, so no other address is picked as long as this one is to be had. But a
+    status can be forged: it only says which of the free addresses a claim gets that may have any of them (KP13).
     """
     position = view.book.position_of((RESERVED, uid_of(claim)))
-    if position is None:
+    if position is None or not view.book.is_on_line(position) or view.book.others_at(position, uid_of(claim)):
         return None
-    action = _own(claim, position, view)
-    return action if isinstance(action, TakeAddress) else None
+    return TakeAddress(position) if isinstance(_picked(claim, view), PickAny) else None
 
 
 def _picked(claim: Object, view: PoolView) -> Action:

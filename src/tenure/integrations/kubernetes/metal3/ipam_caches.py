@@ -174,6 +174,10 @@ class IpamCaches:
         """Return all records."""
         return iter(list(self._records.items()))
 
+    def claims_of_kind(self, kind: ClaimKind) -> Group:
+        """Return the claims of a kind."""
+        return self._of[kind].claims
+
     def addresses_of_kind(self, kind: ClaimKind) -> Group:
         """Return the addresses of a kind."""
         return self._of[kind].addresses

@@ -21,6 +21,7 @@ from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
 from tenure.integrations.kubernetes.metal3.other_writers import OtherWriters
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
+from tenure.integrations.kubernetes.metal3.unreadable_objects import UnreadableObjects
 from tenure.integrations.kubernetes.operator_context import OperatorContext, PortTaken
 from tenure.integrations.kubernetes.operator_probes import Sample
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
@@ -71,6 +72,7 @@ class IpamController:
         pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self.orphans.of_pool)
         giving = AddressGiving(self.caches, claims, pools, context.events, self.queue.add_after, self.meter)
         self.passes = PoolPasses(self.caches, giving, self._serves, settings.allow_outside, kinds)
+        self.unreadable = UnreadableObjects(self.caches, context.events, self._serves, kinds)
         self._view = CachedView(self.caches, settings, kinds)
         self.host = WebhookHost(IpamAdmission(self._view).admissions)
         own = settings.own_namespace
@@ -105,7 +107,7 @@ class IpamController:
         if self._lease.leads:
             yield from queue_samples(self.name, self.queue)
         yield from webhook_samples(self.name, self.host)
-        yield from ipam_samples(self.caches, self.meter, self.orphans)
+        yield from ipam_samples(self.caches, self.meter, self.orphans, self._lease.leads)
 
     async def follow(self) -> None:
         """Keep caches up to date and judge objects, until cancelled."""
@@ -143,6 +145,7 @@ class IpamController:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.queue.work(self.passes.settle, WORKERS, self._report))
             tasks.create_task(self.orphans.run())
+            tasks.create_task(self.unreadable.run())
 
     def _may_release(self, address: Object) -> bool:
         """Return whether an address without a claim may be released: not in a paused pool, nor in that of others."""

@@ -15,6 +15,7 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     Action,
     Adopt,
     Leave,
+    NameAddress,
     PickAny,
     PoolView,
     Refuse,
@@ -31,7 +32,12 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind, Unserved
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, id_of, kind_of
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import arrival_of, own_address, reference_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
+    arrival_of,
+    own_address,
+    reference_of,
+    was_served,
+)
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
     annotations_of,
@@ -189,6 +195,8 @@ class PoolPasses:
             case _:
                 if isinstance(action, Refuse) and action.position is not None:
                     record.want(id, action.position)
+                elif isinstance(action, Refuse):
+                    record.wait_idly(id)
                 doing = partial(self._do, view, record, claim, action)
                 agenda.work.append(partial(self.giving.guarded, record, claim, doing))
 
@@ -205,8 +213,8 @@ class PoolPasses:
         return sorted(found, key=arrival_of)
 
     def _is_settled(self, key: Key, record: PoolRecord, claim: Object) -> bool:
-        """Return whether a claim has its address, and may be written: neither it nor its pool is paused or moved."""
-        return self._is_ours(claim) and isinstance(self._decide(self._view(key), record, claim), Adopt)
+        """Return whether a claim has its address, and may name it: neither is going or being moved."""
+        return self._is_ours(claim) and isinstance(self._decide(self._view(key), record, claim), Adopt | NameAddress)
 
     def _is_ours(self, claim: Object) -> bool:
         """Return whether a claim is of a kind that is served here, and one that this operator looks after."""
@@ -218,8 +226,11 @@ class PoolPasses:
         assert reference is not None
         try:
             return decide(claim, reference, view)
-        except Exception:
+        except Exception as error:
             LOG.exception("%s", id_of(claim))
+            self.giving.record(claim, "Undecided", f"it is tried again, after an error: {error!r}", "Warning")
+            if not was_served(claim):
+                record.wait_idly(id_of(claim))
             self.giving.again(view.key, record.failed(id_of(claim)))
             return None
 
@@ -237,6 +248,8 @@ class PoolPasses:
                     LOG.warning("%s has %s, and %s as well, which goes", id, key_of(address)[1], key_of(each)[1])
                     await self.giving.claims.delete_address(each)
                 record.unsettled.discard(id)
+            case NameAddress():
+                await self.giving.claims.name_given(claim)
             case Refuse(message, _, why):
                 await self.giving.refuse(claim, message, why)
             case ReleaseAddresses(addresses):

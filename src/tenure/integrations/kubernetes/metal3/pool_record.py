@@ -2,7 +2,9 @@
 
 import heapq
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook
@@ -29,7 +31,7 @@ class PoolRecord:
     foreign: dict[str, Object] = field(default_factory=dict)
     """Addresses that others made and no claim has adopted, as the status lists them, by the object's name."""
     idle: set[ClaimId] = field(default_factory=set)
-    """Claims that wait for something else than an address: their pool, its cluster, or objects that others make."""
+    """Claims that wait for something else than an address: their pool, its cluster, objects or changes of others."""
     unnamed: dict[ClaimId, float] = field(default_factory=dict)
     """Claims that were served and do not name their address yet, oldest first, with when they were served."""
     strangers: dict[str, float] = field(default_factory=dict)
@@ -61,8 +63,8 @@ class PoolRecord:
         return taken
 
     def look_again(self) -> None:
-        """Look at everything that waits, since what it waits for may have come."""
-        self.dirty |= self.unsettled
+        """Look at everything that waits, since what it waits for may have come, or that must wait no longer."""
+        self.dirty |= self.unsettled | self.unnamed.keys()
 
     def failed(self, claim: ClaimId) -> float:
         """Look at a claim again later, each time later, and return when; other claims are not delayed."""
@@ -156,10 +158,9 @@ class PoolRecord:
         return len(self._arrivals) + len(self._wants) + len(self.idle)
 
     @property
-    def oldest_waiting(self) -> str:
-        """Return when the claim that has waited longest was created; nothing if none waits."""
-        first = self._first()
-        return first[0] if first else ""
+    def claims_without_address(self) -> Iterator[ClaimId]:
+        """Return the claims that have no address, whatever they wait for."""
+        return chain(self._arrivals, self._wants, self.idle)
 
     def is_in_line(self, claim: ClaimId) -> bool:
         """Return whether a claim waits for any address."""

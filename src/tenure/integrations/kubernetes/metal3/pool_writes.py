@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.objects.address_objects import pool_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_NAME,
@@ -114,6 +115,7 @@ class PoolWrites:
         """Return the reservations that still count: their claim is there, and no object of it is seen yet (KD4).
 
         A claim that was never seen may be one that the watch has not brought yet; for a while its reservation counts.
+        One for a claim of another pool was not written here.
         """
         record = self.caches.record(key)
         kept = {}
@@ -122,7 +124,7 @@ class PoolWrites:
                 continue
             claim = self.caches.claim_of_uid(uid)
             is_strange = time.monotonic() - record.strangers.get(uid, float("-inf")) < STRANGE_S
-            if (claim is None and is_strange) or (claim is not None and not self._has_object(key, claim)):
+            if is_strange if claim is None else self._awaits_object(key, claim):
                 kept[uid] = position
         return kept
 
@@ -132,10 +134,11 @@ class PoolWrites:
         known = {uid: kind_of(claim).claim.kind for uid, claim in claims.items() if claim is not None}
         return reserving(reserved, {**kinds_in(pool), **known})
 
-    def _has_object(self, pool: Key, claim: Object) -> bool:
-        """Return whether a claim owns an address of a pool; one that only has its name may be another claim's."""
+    def _awaits_object(self, pool: Key, claim: Object) -> bool:
+        """Return whether a claim of a pool owns no address of it; one that only has its name may be another claim's."""
+        reference = reference_of(claim)
         owned = self.caches.addresses_owned(uid_of(claim))
-        return any(pool_of(each) == pool for each in owned)
+        return reference is not None and reference.pool == pool and all(pool_of(each) != pool for each in owned)
 
     async def _patch_status(self, key: Key, pool: Object, entries: list[Object]) -> Object:
         record = self.caches.record(key)
@@ -158,10 +161,11 @@ class PoolWrites:
         except BaseException:
             record.is_status_due = True
             raise
-        # The answer is no news by itself; what has changed while the write was on its way is.
-        is_due = record.is_status_due
+        # The answer is no news by itself; what has changed while the write was on its way is, and a reservation that
+        # it ends, if that kept an address back until now.
+        is_due, free = record.is_status_due, record.book.free
         self.caches.pools.wrote(patched)
-        record.is_status_due = is_due
+        record.is_status_due = is_due or record.book.free != free
         return patched
 
     async def _annotate(self, pool: Object, entries: list[Object]) -> Object:

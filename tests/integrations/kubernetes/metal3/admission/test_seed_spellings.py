@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.admission.seed_spellings import SEED_SPELLINGS, SeedSpelling, Treatment
-from tests.integrations.kubernetes.metal3.admission.admission_requests import an_address, changed, mutated
+from tests.integrations.kubernetes.metal3.admission.admission_requests import a_pool, an_address, changed, mutated
 from tests.integrations.kubernetes.metal3.admission.seed_objects import SEED_OBJECTS
 
 PAGE = Path(__file__).parents[5] / "docs" / "reference" / "kubernetes-seed.md"
@@ -45,6 +45,20 @@ async def test_the_seeds_pool_is_stored_without_its_allocations() -> None:
     assert decision.warnings == [
         "status.allocations: is dropped, it is an early spelling; today's name is status.indexes"
     ]
+
+
+async def test_the_text_of_the_seed_calls_pre_allocations_allocations() -> None:
+    """KD2: where both are there and differ, the message names today's name."""
+    fixed, others = {"c": "10.0.0.5"}, {"c": "10.0.0.6"}
+    pool, decision = await mutated(a_pool(allocations=fixed))
+    _, refused = await mutated(a_pool(allocations=fixed, preAllocations=others))
+    empty, _ = await mutated(a_pool(allocations={}))
+
+    assert (pool["spec"]["preAllocations"], "allocations" in pool["spec"]) == (fixed, False)
+    assert decision.warnings == ["spec.allocations: is stored as spec.preAllocations, which is today's spelling"]
+    assert refused.code == 422
+    assert "write spec.preAllocations alone" in refused.errors[0]
+    assert "preAllocations" not in empty["spec"]
 
 
 async def test_the_seeds_address_is_stored_in_todays_names() -> None:

@@ -53,6 +53,11 @@ MODULES = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where /livez, /readyz and /metrics are served.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8081, show_default=True, help="0 takes a free one.")
 @click.option(
+    "--metrics-auth",
+    is_flag=True,
+    help="Answer /metrics only to callers whose token may get that URL, as the API server says.",
+)
+@click.option(
     "--webhooks/--no-webhooks", default=True, help="Judge objects of our kinds before the API server stores them."
 )
 @click.option("--webhook-host", metavar="HOST", help="Where the API server asks the webhooks [default: --host].")
@@ -103,6 +108,7 @@ def operator(
     own_namespace: str | None,
     host: str,
     port: int,
+    metrics_auth: bool,
     webhooks: bool,
     webhook_host: str | None,
     webhook_port: int,
@@ -133,11 +139,10 @@ def operator(
             raise
         raise Invalid(f"operator: {error.name} is missing: {how_to_install('kubernetes')}") from None
     chosen = _known(names_in(controllers), shell.CONTROLLERS)
-    wanted = _some_namespaces(namespaces)
     (own,) = namespaces_in("--own-namespace", (own_namespace or pods(),))
     settings = OperatorSettings(
-        kubeconfig, context, wanted, chosen, own, host=host, port=port,
-        webhooks=webhooks, webhook_host=webhook_host or host, webhook_port=webhook_port,
+        kubeconfig, context, _some_namespaces(namespaces), chosen, own, host=host, port=port,
+        metrics_auth=metrics_auth, webhooks=webhooks, webhook_host=webhook_host or host, webhook_port=webhook_port,
         webhook_certificates=webhook_certificates, default_strategy=default_strategy,
         allow_outside=allow_outside_preallocations, watch_filter=_label_value(watch_filter),
         orphan_grace_s=orphan_grace,

@@ -30,6 +30,7 @@ class SeedSpelling(NamedTuple):
 
 
 SEED_SPELLINGS = (
+    SeedSpelling("IPPool", "spec.allocations", "spec.preAllocations", Treatment.TRANSLATED),
     SeedSpelling("IPPool", "status.allocations", "status.indexes", Treatment.DROPPED),
     SeedSpelling("IPPool", "status.addresses", "status.indexes", Treatment.DROPPED),
     SeedSpelling("IPClaim", "spec.owner", "metadata.ownerReferences", Treatment.DROPPED),
@@ -74,4 +75,6 @@ def _respell(spelling: SeedSpelling, object: Object, found: Respelling) -> None:
         found.faults.append(SpecFault(spelling.old, value, reason))
         return
     found.warnings.append(f"{spelling.old}: is stored as {spelling.today}, which is today's spelling")
-    found.steps.extend(({"op": "add", "path": pointer(*today), "value": value or current or ""}, removal))
+    if value:
+        found.steps.append({"op": "add", "path": pointer(*today), "value": value})
+    found.steps.append(removal)

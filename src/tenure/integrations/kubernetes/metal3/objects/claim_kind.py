@@ -83,6 +83,10 @@ class ClaimKind(ABC):
     def reference_of(self, claim: Object) -> Reference | None:
         """Return the pool that a claim is for; nothing if it names none, or something that is no IPPool (F4)."""
 
+    def names_no_pool(self, object: Object) -> bool:
+        """Return whether a claim or an address has no name where its pool should be; a definition may require one."""
+        return False
+
     @abstractmethod
     def pool_of(self, address: Object) -> str:
         """Return the name of the IPPool that an address belongs to; empty if it belongs to none."""

@@ -31,6 +31,10 @@ class Metal3Claims(ClaimKind):
         named = text(claim, "spec", "pool", "namespace")
         return Reference((namespace, name), bool(named) and named != namespace)
 
+    def names_no_pool(self, object: Object) -> bool:
+        """Return whether ``spec.pool`` has no name, which Metal3's definition allows."""
+        return not text(object, "spec", "pool", "name")
+
     def pool_of(self, address: Object) -> str:
         """Return the pool of ``spec.pool``."""
         return text(address, "spec", "pool", "name")

@@ -1,0 +1,69 @@
+"""What a claim carries along when it is moved to another cluster (KD6), on a real server."""
+
+import time
+from typing import Any
+
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    IP_ADDRESS,
+    IP_CLAIM,
+    IP_POOL,
+    OWN_ADDRESS,
+    PAUSED,
+    annotations_of,
+)
+from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.credentials import Loader
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, version_of
+from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tests.infrastructure.kube import KubeServer, fresh_namespace
+from tests.integrations.kubernetes.metal3.serving import Namespace, OperatorThread, operator_in, settings_for, until
+
+
+class PausingClient(ApiClient):
+    """A client of an operator whose pool ``p`` is paused just before a claim ``moves`` says that it is served."""
+
+    async def patch(self, kind: ResourceType, object: Object, patch: Any, **words: Any) -> Object:
+        """Pause the pool where it is time, and patch."""
+        if key_of(object)[1] == "moves" and words.get("subresource") == "status":
+            pool = await self.get(IP_POOL.path(key_of(object)[0], "p"))
+            mark = {"metadata": {"annotations": {PAUSED: ""}}}
+            await super().patch(IP_POOL, pool, mark, content_type=MERGE_PATCH)
+        return await super().patch(kind, object, patch, **words)
+
+
+def pausing_client(load: Loader, meter: RuntimeMeter) -> ApiClient:
+    return PausingClient(load, meter=meter)
+
+
+def move(claim: Object, space: Namespace) -> None:
+    """Create a claim in the target as clusterctl does: with its metadata, a new uid and no status."""
+    kept = {name: value for name, value in claim["metadata"].items() if name in ("annotations", "labels", "finalizers")}
+    space.create(IP_CLAIM, key_of(claim)[1], claim["spec"], **kept)
+
+
+def test_kd6_a_claim_served_just_before_the_pause_keeps_its_address_in_the_target(
+    kube: KubeServer, unserved: Namespace
+) -> None:
+    """In the target nothing is paused, and the claim arrives before its address."""
+    thread = OperatorThread(kube, settings_for(kube, unserved.name), unserved.name, pausing_client)
+    thread.start()
+    try:
+        unserved.pool("p", "10.0.0.1-10.0.0.9")
+        unserved.claim("stays")
+        assert unserved.ip("stays") == "10.0.0.1"
+        unserved.claim("moves")
+        assert unserved.ip("moves") == "10.0.0.2"
+        assert PAUSED in annotations_of(unserved.get(IP_POOL, "p") or {})
+        until(lambda: OWN_ADDRESS in annotations_of(unserved.get(IP_CLAIM, "moves") or {}), within_s=3)
+        named = {IP_POOL: "p", IP_CLAIM: "moves", IP_ADDRESS: "p-10-0-0-2"}
+        before = {kind: version_of(unserved.get(kind, name) or {}) for kind, name in named.items()}
+        time.sleep(0.5)
+        assert before == {kind: version_of(unserved.get(kind, name) or {}) for kind, name in named.items()}
+    finally:
+        thread.stop()
+
+    with fresh_namespace(kube) as name, operator_in(kube, name):
+        target = Namespace(kube, name)
+        target.pool("p", "10.0.0.1-10.0.0.9")
+        move(unserved.get(IP_CLAIM, "moves") or {}, target)
+        assert target.ip("moves") == "10.0.0.2"
