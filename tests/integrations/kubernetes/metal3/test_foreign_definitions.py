@@ -8,30 +8,17 @@ import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED, RESERVING
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of, version_of
-from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
-from tests.integrations.kubernetes.metal3.metal3_manager import install_beside, own_definitions
+from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
-from tests.scale import in_proof
 
 pytestmark = pytest.mark.xdist_group("private-kube")
 
 
-@pytest.fixture(scope="module", params=["cut", in_proof("metal3")])
-def foreign(request: pytest.FixtureRequest) -> Iterator[KubeServer]:
-    """Give a server whose definitions lack our fields: ours without them, and Metal3's own."""
-    if request.param == "cut":
-        yield request.getfixturevalue("metal3_like_kube")
-        return
-    with private_kube() as server:
-        install_beside(server, own_definitions())
-        yield server
-
-
 @pytest.fixture
-def place(foreign: KubeServer) -> Iterator[Namespace]:
-    """Give a namespace of it that an operator serves."""
-    with fresh_namespace(foreign) as name, operator_in(foreign, name):
-        yield Namespace(foreign, name)
+def place(foreign_kube: KubeServer) -> Iterator[Namespace]:
+    """Give a namespace that an operator serves, on definitions that lack our fields."""
+    with fresh_namespace(foreign_kube) as name, operator_in(foreign_kube, name):
+        yield Namespace(foreign_kube, name)
 
 
 def annotations_of(place: Namespace, pool: str = "p") -> dict[str, Any]:
