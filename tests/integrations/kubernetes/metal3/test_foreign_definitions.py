@@ -9,7 +9,9 @@ import pytest
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED, RESERVING
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of, version_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace
-from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
+from tests.integrations.kubernetes.metal3.admission.seed_objects import SEED_OBJECTS
+from tests.integrations.kubernetes.metal3.admission.test_admission_by_server import lowered
+from tests.integrations.kubernetes.metal3.serving import KINDS, Namespace, RefusedByServer, operator_in, until
 
 pytestmark = pytest.mark.xdist_group("private-kube")
 
@@ -106,3 +108,18 @@ def test_kd3_nothing_is_written_again_and_again_because_the_server_prunes_it(pla
     time.sleep(1.0)
 
     assert before == {kind: version_of(place.get(kind, name) or {}) for kind, name in named.items()}
+
+
+def test_kd2_the_seeds_spellings_are_refused_by_metal3s_definitions(place: Namespace) -> None:
+    """As ``kubectl`` applies: there the server has no such fields, and says which they are."""
+    seed = {each["kind"]: lowered(each) for each in SEED_OBJECTS}
+    unknown = {
+        "IPPool": ["status.allocations"],
+        "IPAddress": ["spec.Address", "spec.claim.Name", "spec.pool.Name", "status"],
+        "IPClaim": ["spec.owner", "status.ipAddress"],
+    }
+    for kind, fields in unknown.items():
+        with pytest.raises(RefusedByServer) as refused:
+            place.ask("POST", KINDS[kind].path(place.name) + "?fieldValidation=Strict", seed[kind])
+        assert refused.value.code == 400
+        assert [each for each in fields if f'unknown field "{each}"' not in str(refused.value)] == []
