@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import ssl
 import subprocess
@@ -12,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tools import build_kube
 from tools.build_kube import ETCD, KUBERNETES, TARGETS, CannotBuild, find_program, replacements
 
 from tests.infrastructure.kube import headline, left_out, shared_kube
@@ -77,8 +77,8 @@ def test_kd14_without_go_the_tests_of_kubernetes_fail_and_say_what_is_missing(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv(RUN_FOLDER, str(tmp_path))
     with monkeypatch.context() as without_go:
-        without_go.setattr(build_kube.shutil, "which", lambda name, path=None: None)
-        without_go.setattr(build_kube.subprocess, "run", lambda command, check: asked.append(command))
+        without_go.setattr(shutil, "which", lambda name, path=None: None)
+        without_go.setattr(subprocess, "run", lambda command, check: asked.append(command))
         with pytest.raises(CannotBuild, match=r"Go is needed to build .*NO_KUBE=1 leaves out"):
             find_program("kube-apiserver")
     with pytest.raises(CannotBuild, match="is not built yet"):

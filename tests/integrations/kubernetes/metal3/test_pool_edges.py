@@ -152,7 +152,7 @@ def passes_over(place: Place, pool: str) -> Iterator[list[Key]]:
         passes.extend([key] if key[1] == pool else [])
         tidy(key)
 
-    caches.tidy = noted  # type: ignore[method-assign]
+    caches.tidy = noted  # type: ignore[assignment, method-assign]
     try:
         yield passes
     finally:

@@ -24,9 +24,9 @@ def test_kp7_an_operator_with_roles_of_its_namespaces_alone_serves_and_judges_th
     ):
         for document in documents_of(["rbac"], own_namespace=own, namespaces=[a, b]):
             create(kube, document)
-        words = {"kubeconfig": str(account_file(kube, own, tmp_path)), "own_namespace": own}
+        account = str(account_file(kube, own, tmp_path))
         ours, other = [Namespace(kube, name) for name in (a, b)], Namespace(kube, c)
-        with operator_in(kube, a, b, **words):
+        with operator_in(kube, a, b, kubeconfig=account, own_namespace=own):
             claims = []
             for space in (*ours, other):
                 space.pool("p", "10.0.0.1-10.0.0.9")
