@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.infrastructure.kube import KubeServer, private_kube
-from tests.integrations.kubernetes.metal3.metal3_manager import cut_definitions, install_beside
+from tests.integrations.kubernetes.metal3.metal3_manager import cut_definitions, install_beside, own_definitions
 from tests.integrations.kubernetes.metal3.old_clusters import install_clusters
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in
+from tests.scale import in_proof
 
 
 @pytest.fixture
@@ -36,4 +37,15 @@ def metal3_like_kube() -> Iterator[KubeServer]:
     """Give a private server with definitions such as Metal3's; its tests are of the group ``private-kube``."""
     with private_kube() as server:
         install_beside(server, cut_definitions())
+        yield server
+
+
+@pytest.fixture(scope="module", params=["cut", in_proof("metal3")])
+def foreign_kube(request: pytest.FixtureRequest) -> Iterator[KubeServer]:
+    """Give a server whose definitions lack our fields: ours without them, and in ``make proof`` Metal3's own."""
+    if request.param == "cut":
+        yield request.getfixturevalue("metal3_like_kube")
+        return
+    with private_kube() as server:
+        install_beside(server, own_definitions())
         yield server

@@ -1,4 +1,7 @@
-"""A client whose write number k fails: before it is sent, after it was done, or while it is still on its way."""
+"""A client whose write number k fails: before it is sent, after it was done, or while it is still on its way.
+
+Where the sender goes on, or another process takes over, the same write can fail again, at another moment.
+"""
 
 import asyncio
 import contextlib
@@ -9,8 +12,9 @@ from dataclasses import dataclass, field
 from tenure.integrations.kubernetes.runtime.api_client import JSON_PATCH, ApiClient, Propagation
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.credentials import Loader
-from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import EVENT, Object, ResourceType, key_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tests.integrations.kubernetes.metal3.conditional_writes import NotingClient, SentWrite
 
 LATE_S = 0.15
 """How much later a write arrives that was on its way, where its sender lives on."""
@@ -37,22 +41,49 @@ class Cell:
 
     name: str
     number: int = 0
-    """Which write fails; none for 0."""
-    moment: Moment = Moment.BEFORE
-    times: int = 1
-    """How many writes fail one after the other."""
+    """Which write fails first."""
+    moments: tuple[Moment, ...] = (Moment.BEFORE,)
+    """Where that write fails, and where each further try of it."""
+    is_beyond: bool = False
+    """Whether the writes from that number on need not come; each that comes fails, whichever it is."""
+    target: str = ""
+    """The write that has failed."""
     writes: list[str] = field(default_factory=list)
-    is_hit: bool = False
+    failed: int = 0
+    """How many writes have failed."""
     is_dead: bool = False
     """Whether the process has died for this cell: no write of it reaches the server any more."""
+
+    @property
+    def is_met(self) -> bool:
+        """Return whether the write has failed at all its moments."""
+        return self.failed == len(self.moments)
+
+    def fails(self, write: str) -> bool:
+        """Note a write, and return whether it fails."""
+        self.writes.append(write)
+        if self.is_met:
+            return False
+        return write == self.target if self.target else len(self.writes) >= self.number
+
+    def fail(self, write: str) -> Moment:
+        """Let a write fail, and return at which moment."""
+        self.target = "" if self.is_beyond else write
+        self.failed += 1
+        return self.moments[self.failed - 1]
+
+    def for_next(self) -> "Cell":
+        """Return what the next process meets in this cell, after one has died of it."""
+        return Cell(self.name, moments=self.moments[self.failed :], target=self.target)
 
 
 class WriteFaults:
     """The faults of one operator, cell by cell; pools do not depend on each other, so one operator meets them all."""
 
-    def __init__(self, cells: Iterable[Cell], *, dies: bool) -> None:
+    def __init__(self, cells: Iterable[Cell], *, dies: bool, sent: list[SentWrite]) -> None:
         self.cells = {cell.name: cell for cell in cells}
         self.is_armed = False
+        self.sent = sent
         self._dies = dies
         self._landing: list[asyncio.Task[None]] = []
         self._takeover = asyncio.Event()
@@ -70,23 +101,24 @@ class WriteFaults:
 
     async def send(self, kind: ResourceType, object: Object, word: str, write: Write) -> Object:
         """Send a write, unless it is one that fails."""
-        cell = self.cells.get(key_of(object)[1].partition("-")[0])
+        name = key_of(object)[1]
+        cell = self.cells.get(name.partition("-")[0])
         if cell is None or not (self.is_armed or cell.is_dead):
             return await write()
+        what = f"{word} {kind.plural} {name}"
         if not cell.is_dead:
-            cell.writes.append(f"{word} {kind.plural}")
-            if not cell.number or len(cell.writes) not in range(cell.number, cell.number + cell.times):
+            if not cell.fails(what):
                 return await write()
-            await self._fail(cell, write)
-        raise ApiUnreachable(f"{cell.name}: {word} {kind.plural} fails here")
+            await self._fail(cell, what, write)
+        raise ApiUnreachable(f"{what} fails here")
 
-    async def _fail(self, cell: Cell, write: Write) -> None:
+    async def _fail(self, cell: Cell, what: str, write: Write) -> None:
         cell.is_dead = self._dies
-        if cell.moment is Moment.AFTER:
+        moment = cell.fail(what)
+        if moment is Moment.AFTER:
             await write()
-        elif cell.moment is Moment.LOST:
+        elif moment is Moment.LOST:
             self._landing.append(asyncio.create_task(self._arrive(write)))
-        cell.is_hit = True
 
     async def _arrive(self, write: Write) -> None:
         await (self._takeover.wait() if self._dies else asyncio.sleep(LATE_S))
@@ -103,7 +135,7 @@ def _no_fence() -> None:
     """Let everything be sent."""
 
 
-class FaultyClient(ApiClient):
+class FaultyClient(NotingClient):
     """A client that asks ``WriteFaults`` before every write.
 
     It has no fence: what arrives late here was sent when its sender still led.
@@ -112,13 +144,13 @@ class FaultyClient(ApiClient):
     fence = property(lambda self: _no_fence, lambda self, _: None)
 
     def __init__(self, load: Loader, meter: RuntimeMeter, faults: WriteFaults) -> None:
-        super().__init__(load, meter=meter)
+        super().__init__(load, meter, faults.sent)
         self._faults = faults
 
     async def create(self, kind: ResourceType, object: Object) -> Object:
-        """Create an object, or fail."""
-        if "ipam" not in kind.group:
-            return await super().create(kind, object)  # an event has a name only when it is made
+        """Create an object, or fail; events are left out, since nothing rests on them."""
+        if kind == EVENT:
+            return object
         plain = super().create
         return await self._faults.send(kind, object, "create", lambda: plain(kind, object))
 

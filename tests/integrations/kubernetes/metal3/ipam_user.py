@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -19,12 +19,15 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, METAL3, id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    CLUSTER,
+    CLUSTER_NAME,
     IP_ADDRESS,
     IP_POOL,
     OWN_ADDRESS,
     annotations_of,
     finalizers_of,
     is_terminating,
+    labels_of,
     mapping,
     text,
 )
@@ -35,7 +38,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectMi
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of, version_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of, version_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
@@ -72,6 +75,8 @@ class IpamUser:
 
     client: UserClient
     namespace: str
+    has_counts: bool = True
+    """Whether the definition of pools has room for ours; Metal3's has none (KD3)."""
 
     async def create(self, kind: ResourceType, name: str, spec: Object, **metadata: object) -> Object:
         """Create an object."""
@@ -79,9 +84,10 @@ class IpamUser:
         body = {**head, "metadata": {"name": name, "namespace": self.namespace, **metadata}, "spec": spec}
         return await self.client.create(kind, body)
 
-    async def pool(self, name: str, first: str, last: str) -> Object:
+    async def pool(self, name: str, first: str, last: str, **spec: object) -> Object:
         """Create a pool of one range."""
-        return await self.create(IP_POOL, name, {"namePrefix": name, "pools": [{"start": first, "end": last}]})
+        entries = [{"start": first, "end": last}]
+        return await self.create(IP_POOL, name, {"namePrefix": name, "pools": entries, **spec})
 
     async def claim(self, name: str, pool: str, **metadata: object) -> Object:
         """Create an IPClaim."""
@@ -138,13 +144,15 @@ class IpamUser:
         deadline = time.monotonic() + within_s
         is_sure = False
         while True:
+            began = time.monotonic()
             found = await self.find()
-            faults = [fault for each in controllers or (None,) for fault in disagreements(found, each)]
+            faults = [fault for each in controllers or (None,) for fault in disagreements(found, each, self.has_counts)]
             if not faults and is_sure:
                 return found
             assert not faults or time.monotonic() < deadline, "\n".join(faults)
             is_sure = not faults
-            await asyncio.sleep(0.05 if faults else QUIET_S)
+            # A look at much costs the server as much as the work that is waited for.
+            await asyncio.sleep(max(0.05, 2 * (time.monotonic() - began)) if faults else QUIET_S)
 
     async def until_gone(self, *controllers: IpamController, within_s: float = WITHIN_S) -> float:
         """Wait until nothing is left, in the server and in the books; return how long it took."""
@@ -170,18 +178,28 @@ class IpamUser:
         await self.client.patch(kind, object, body, content_type=MERGE_PATCH)
 
 
-def disagreements(found: Found, controller: IpamController | None) -> list[str]:
+def disagreements(found: Found, controller: IpamController | None, has_counts: bool = True) -> list[str]:
     """Return what is not as it should be when every claim is served and nothing is going on."""
     objects = [*found.pools, *found.claims, *found.addresses]
     going = [f"{each['kind']} {key_of(each)[1]} is stuck" for each in objects if is_terminating(each)]
-    of_pools = [fault for pool in found.pools for fault in _pool_faults(pool, found, controller)]
+    claims, addresses = defaultdict[Key | None, list[Object]](list), defaultdict[Key | None, list[Object]](list)
+    for claim in found.claims:
+        reference = reference_of(claim)
+        claims[reference.pool if reference else None].append(claim)
+    for address in found.addresses:
+        addresses[pool_of(address)].append(address)
+    of_pools = [
+        fault
+        for pool in found.pools
+        for fault in _pool_faults(pool, claims[key_of(pool)], addresses[key_of(pool)], controller, has_counts)
+    ]
     return going + of_pools
 
 
-def _pool_faults(pool: Object, found: Found, controller: IpamController | None) -> Iterator[str]:
+def _pool_faults(
+    pool: Object, claims: list[Object], addresses: list[Object], controller: IpamController | None, has_counts: bool
+) -> Iterator[str]:
     name = key_of(pool)[1]
-    claims = [each for each in found.claims if (of := reference_of(each)) and of.pool == key_of(pool)]
-    addresses = [each for each in found.addresses if pool_of(each) == key_of(pool)]
     for address, count in Counter(text(each, "spec", "address") for each in addresses).items():
         if count > 1:
             yield f"{name}: {address} is there {count} times"
@@ -197,10 +215,19 @@ def _pool_faults(pool: Object, found: Found, controller: IpamController | None) 
     if mapping(pool, "status", "indexes") != truth:
         yield f"{name}: status.indexes is {mapping(pool, 'status', 'indexes')}, the truth is {truth}"
     counts = mapping(pool, "status", "tenure", "addresses")
-    if counts.get("used") != len(addresses) or counts.get("waiting"):
+    if has_counts and (counts.get("used") != len(addresses) or counts.get("waiting")):
         yield f"{name}: status counts {counts}, and there are {len(addresses)}"
+    if cluster := text(pool, "spec", "clusterName"):
+        yield from _cluster_faults(pool, cluster)
     if controller is not None:
         yield from _book_faults(pool, claims, addresses, controller)
+
+
+def _cluster_faults(pool: Object, cluster: str) -> Iterator[str]:
+    """Yield what is wrong between a pool and its cluster, which is there (E1)."""
+    owners = [each["name"] for each in pool["metadata"].get("ownerReferences") or () if each["kind"] == CLUSTER.kind]
+    if owners != [cluster] or labels_of(pool).get(CLUSTER_NAME) != cluster:
+        yield f"{key_of(pool)[1]}: its cluster is {cluster}, and it has {owners} and {labels_of(pool)}"
 
 
 def _claim_faults(claim: Object, own: list[Object]) -> Iterator[str]:
@@ -234,10 +261,10 @@ def _book_faults(
 
 
 @contextlib.asynccontextmanager
-async def user_of(server: KubeServer, namespace: str) -> AsyncIterator[IpamUser]:
+async def user_of(server: KubeServer, namespace: str, *, has_counts: bool = True) -> AsyncIterator[IpamUser]:
     """Give a user of a namespace."""
     async with UserClient(from_kubeconfig(str(server.kubeconfig())), agent="user") as client:
-        yield IpamUser(client, namespace)
+        yield IpamUser(client, namespace, has_counts)
 
 
 FOREVER = 2**63

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import timedelta
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -25,13 +24,13 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS,
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
+from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import ADMIN, OPERATOR, KubeServer
 from tests.integrations.kubernetes.cluster import PLACES
 
 T = TypeVar("T")
 KINDS = {kind.kind: kind for kind in (IP_POOL, IP_CLAIM, IP_ADDRESS)}
 WITHIN_S = 20.0
-MANIFESTS = files("tenure.integrations.kubernetes").joinpath("manifests")
 
 
 class RefusedByServer(Exception):
@@ -171,10 +170,10 @@ class OperatorThread:
         self,
         server: KubeServer,
         settings: OperatorSettings,
-        webhooks_for: str = "",
+        webhooks: bool = False,
         make_client: shell.MakeClient = shell.plain_client,
     ) -> None:
-        self._server, self._settings, self._namespace = server, settings, webhooks_for
+        self._server, self._settings, self._webhooks = server, settings, webhooks
         self._make_client = make_client
         self._ready: Future[IpamController] = Future()
         self._loop = asyncio.new_event_loop()
@@ -212,9 +211,9 @@ class OperatorThread:
             self.port = running.port
             with contextlib.ExitStack() as stack:
                 runner = None
-                if self._namespace:
+                if self._webhooks:
                     runner, port = await controller.host.start("127.0.0.1", 0)
-                    stack.enter_context(registered(self._server, controller, port, self._namespace))
+                    stack.enter_context(registered(self._server, controller, port, self._settings))
                 while controller.caches.not_ready() or not running.context.lease.leads:  # noqa: ASYNC110 - two of them
                     await asyncio.sleep(0.01)
                 self._ready.set_result(controller)
@@ -224,23 +223,25 @@ class OperatorThread:
 
 
 @contextlib.contextmanager
-def registered(server: KubeServer, controller: IpamController, port: int, namespace: str) -> Iterator[None]:
-    """Register the webhooks of a controller for one namespace, by URL: nothing routes Services here (KP2)."""
+def registered(server: KubeServer, controller: IpamController, port: int, settings: OperatorSettings) -> Iterator[None]:
+    """Register the webhooks of a controller for its namespaces, by URL: nothing routes Services here (KP2)."""
     made = serving_certificates.make_certificate(["127.0.0.1"], timedelta(days=1))
     with TemporaryDirectory(prefix="webhook-") as folder:
         certificate, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
         certificate.write_bytes(made.certificate)
         key.write_bytes(made.key)
         controller.host.use_certificate(certificate, key)
-    documents = [*yaml.safe_load_all(MANIFESTS.joinpath("webhooks.yaml").read_text("utf-8"))]
+    documents = documents_of(
+        ["webhooks"],
+        own_namespace=settings.own_namespace,
+        namespaces=settings.namespaces,
+        webhook_url=f"https://127.0.0.1:{port}",
+    )
     paths = []
     for document in documents:
-        document["metadata"]["name"] = f"{document['metadata']['name']}-{namespace}"
+        document["metadata"]["name"] = f"{document['metadata']['name']}-{settings.namespaces[0]}"
         for hook in document["webhooks"]:
-            path = hook["clientConfig"]["service"]["path"]
-            authority = base64.b64encode(made.authority).decode()
-            hook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
-            hook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+            hook["clientConfig"]["caBundle"] = base64.b64encode(made.authority).decode()
         server.ask("POST", PLACES[document["kind"]], document)
         paths.append(f"{PLACES[document['kind']]}/{document['metadata']['name']}")
     try:
@@ -260,9 +261,9 @@ def settings_for(server: KubeServer, *namespaces: str, **words: Any) -> Operator
 
 
 @contextlib.contextmanager
-def operator_in(server: KubeServer, namespace: str, *, webhooks: bool = True, **words: Any) -> Iterator[IpamController]:
-    """Run an operator for one namespace."""
-    thread = OperatorThread(server, settings_for(server, namespace, **words), namespace if webhooks else "")
+def operator_in(server: KubeServer, *namespaces: str, webhooks: bool = True, **words: Any) -> Iterator[IpamController]:
+    """Run an operator for some namespaces."""
+    thread = OperatorThread(server, settings_for(server, *namespaces, **words), webhooks)
     controller = thread.start()
     try:
         yield controller

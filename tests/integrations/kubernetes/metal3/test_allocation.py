@@ -171,29 +171,6 @@ def test_c20_c21_ipv6_addresses_and_their_names(served: Namespace) -> None:
     assert served.served("d1")["metadata"]["name"] == "q-2001-db8"
 
 
-def test_c23_a_pre_allocation_of_an_address_that_another_claim_holds_names_the_holder(served: Namespace) -> None:
-    served.pool("p", "10.0.0.1-10.0.0.9")
-    served.claim("c1")
-    assert served.ip("c1") == "10.0.0.1"
-    served.patch(IP_POOL, "p", {"spec": {"preAllocations": {"late": "10.0.0.1"}}})
-    served.claim("late")
-    assert served.message("late", "P") == "Pre-allocated IP 10.0.0.1 is held by IPClaim c1"
-    version = (served.get(IP_CLAIM, "late") or {})["metadata"]["resourceVersion"]
-    time.sleep(0.5)
-    assert (served.get(IP_CLAIM, "late") or {})["metadata"]["resourceVersion"] == version
-
-    served.delete(IP_CLAIM, "c1")
-    assert served.ip("late") == "10.0.0.1"
-
-
-def test_c25_an_address_far_into_a_wide_pool_is_found_at_once(served: Namespace) -> None:
-    served.pool("p", "fd00::/64")
-    served.claim("far", annotations={"ipAddress": "fd00::1000:0:0:1"})
-    assert served.ip("far") == "fd00::1000:0:0:1"
-    served.claim("again", annotations={"ipAddress": "fd00:0:0:0:1000:0000:0:1"})
-    assert served.message("again", "R") == "Requested IP not available"
-
-
 def test_c28_a_claim_for_a_pool_of_another_namespace_is_not_served(kube: KubeServer, served: Namespace) -> None:
     served.pool("p", "10.0.0.1-10.0.0.9")
     with fresh_namespace(kube) as other:
@@ -233,16 +210,6 @@ def test_two_pools_of_one_prefix_share_their_names_and_do_not_loop(served: Names
     served.gone(IP_ADDRESS, "same-10-0-0-1")
     served.claim("d2", "q")
     assert served.ip("d2") == "10.0.0.1"
-
-
-def test_a17_a_changed_gateway_counts_for_new_claims_only(served: Namespace) -> None:
-    served.pool("p", "10.0.0.10-10.0.0.20", gateway="10.0.0.1")
-    served.claim("c1")
-    before = served.served("c1")["spec"]
-    served.patch(IP_POOL, "p", {"spec": {"gateway": "10.0.0.2"}})
-    served.claim("c2")
-    assert served.served("c2")["spec"]["gateway"] == "10.0.0.2"
-    assert served.served("c1")["spec"] == before
 
 
 def test_c31_a_crash_between_the_address_and_the_claims_status_is_mended(kube: KubeServer, unserved: Namespace) -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS, PAUSED
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1, cluster
@@ -61,27 +61,49 @@ def versions(space: Namespace) -> list[str]:
 
 @pytest.mark.parametrize("paused", ["cluster", "pool"])
 def test_e3_e4_while_paused_no_object_of_the_pool_changes(clustered: Namespace, paused: str) -> None:
-    cluster(clustered, "c", paused=paused == "cluster")
+    """Whatever users do meanwhile: claims come and go, a status is forged, and finalizers and owners are removed."""
+
+    def pause(is_paused: bool) -> None:
+        if paused == "pool":
+            clustered.patch(IP_POOL, "p", {"metadata": {"annotations": {PAUSED: "" if is_paused else None}}})
+        else:
+            clustered.patch(V1BETA1, "c", {"spec": {"paused": is_paused}})
+
+    cluster(clustered, "c")
     clustered.pool("p", "10.0.0.1-10.0.0.9", clusterName="c")
-    if paused == "pool":
-        clustered.patch(IP_POOL, "p", {"metadata": {"annotations": {PAUSED: ""}}})
-    until(lambda: clustered.all(IP_POOL))
+    for name in ("c1", "c2"):
+        clustered.claim(name)
+        clustered.served(name)
+    until(lambda: len(clustered.indexes()) == 2 and not clustered.status().get("reserving"))
+    address = clustered.served("c1")
+    until(lambda: OWN_ADDRESS in (clustered.get(IP_CLAIM, "c2") or {})["metadata"].get("annotations", {}))
+    pause(True)
     time.sleep(0.3)
-    clustered.claim("c1")
+    clustered.claim("c3")
     clustered.claim("going")
-    clustered.delete(IP_CLAIM, "going")
+    for name in ("c2", "going"):
+        clustered.delete(IP_CLAIM, name)
+    clustered.patch(IP_CLAIM, "c1", {"status": {"address": None}}, "status")
+    clustered.patch(IP_ADDRESS, "p-10-0-0-1", {"metadata": {"finalizers": None, "ownerReferences": None}})
+    clustered.patch(IP_POOL, "p", {"status": {"indexes": {"x": "10.0.0.9"}}}, "status")
     before = versions(clustered)
     time.sleep(0.7)
     assert versions(clustered) == before
-    if paused == "pool":
-        clustered.patch(IP_POOL, "p", {"metadata": {"annotations": {PAUSED: None}}})
-    else:
-        clustered.patch(V1BETA1, "c", {"spec": {"paused": False}})
-    assert clustered.ip("c1") == "10.0.0.1"
-    clustered.gone(IP_CLAIM, "going")
+    assert len(before) == 7
+    pause(False)
+    given = clustered.ip("c3")
+    for name in ("c2", "going"):
+        clustered.gone(IP_CLAIM, name)
+    mended = until(lambda: each if "finalizers" in (each := clustered.served("c1"))["metadata"] else None)
+    for name in ("uid", "finalizers", "ownerReferences"):
+        assert mended["metadata"][name] == address["metadata"][name]
+    until(lambda: clustered.indexes() == {"c1": "10.0.0.1", "c3": given})
 
 
-def test_kd11_one_paused_cluster_does_not_stop_a_shared_pool_for_the_others(clustered: Namespace) -> None:
+def test_kd10_kd11_one_paused_cluster_does_not_stop_a_shared_pool_and_its_claims_keep_their_place(
+    clustered: Namespace,
+) -> None:
+    """What came after the paused claim is served before it, but only for as long as it is paused."""
     cluster(clustered, "still", paused=True)
     cluster(clustered, "busy")
     clustered.pool("p", "10.0.0.1-10.0.0.1")
@@ -89,11 +111,16 @@ def test_kd11_one_paused_cluster_does_not_stop_a_shared_pool_for_the_others(clus
     clustered.claim("c1", labels={name: "still"})
     clustered.claim("c2", labels={name: "busy"})
     assert clustered.ip("c2") == "10.0.0.1"
-    clustered.delete(IP_CLAIM, "c2")
-    clustered.gone(IP_CLAIM, "c2")
+    clustered.claim("c3", labels={name: "busy"})
+    assert clustered.message("c3", "E") == "Exhausted IP Pools"
     assert "status" not in (clustered.get(IP_CLAIM, "c1") or {})
     clustered.patch(V1BETA1, "still", {"spec": {"paused": False}})
+    assert clustered.message("c1", "E") == "Exhausted IP Pools"
+    clustered.delete(IP_CLAIM, "c2")
     assert clustered.ip("c1") == "10.0.0.1"
+    assert clustered.message("c3") == "Exhausted IP Pools"
+    clustered.delete(IP_CLAIM, "c1")
+    assert clustered.ip("c3") == "10.0.0.1"
 
 
 def test_e6_a_pool_goes_although_its_cluster_is_gone(clustered: Namespace) -> None:

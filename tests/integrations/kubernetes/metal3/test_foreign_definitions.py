@@ -8,30 +8,19 @@ import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED, RESERVING
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of, version_of
-from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
-from tests.integrations.kubernetes.metal3.metal3_manager import install_beside, own_definitions
-from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
-from tests.scale import in_proof
+from tests.infrastructure.kube import KubeServer, fresh_namespace
+from tests.integrations.kubernetes.metal3.admission.seed_objects import SEED_OBJECTS
+from tests.integrations.kubernetes.metal3.admission.test_admission_by_server import lowered
+from tests.integrations.kubernetes.metal3.serving import KINDS, Namespace, RefusedByServer, operator_in, until
 
 pytestmark = pytest.mark.xdist_group("private-kube")
 
 
-@pytest.fixture(scope="module", params=["cut", in_proof("metal3")])
-def foreign(request: pytest.FixtureRequest) -> Iterator[KubeServer]:
-    """Give a server whose definitions lack our fields: ours without them, and Metal3's own."""
-    if request.param == "cut":
-        yield request.getfixturevalue("metal3_like_kube")
-        return
-    with private_kube() as server:
-        install_beside(server, own_definitions())
-        yield server
-
-
 @pytest.fixture
-def place(foreign: KubeServer) -> Iterator[Namespace]:
-    """Give a namespace of it that an operator serves."""
-    with fresh_namespace(foreign) as name, operator_in(foreign, name):
-        yield Namespace(foreign, name)
+def place(foreign_kube: KubeServer) -> Iterator[Namespace]:
+    """Give a namespace that an operator serves, on definitions that lack our fields."""
+    with fresh_namespace(foreign_kube) as name, operator_in(foreign_kube, name):
+        yield Namespace(foreign_kube, name)
 
 
 def annotations_of(place: Namespace, pool: str = "p") -> dict[str, Any]:
@@ -119,3 +108,18 @@ def test_kd3_nothing_is_written_again_and_again_because_the_server_prunes_it(pla
     time.sleep(1.0)
 
     assert before == {kind: version_of(place.get(kind, name) or {}) for kind, name in named.items()}
+
+
+def test_kd2_the_seeds_spellings_are_refused_by_metal3s_definitions(place: Namespace) -> None:
+    """As ``kubectl`` applies: there the server has no such fields, and says which they are."""
+    seed = {each["kind"]: lowered(each) for each in SEED_OBJECTS}
+    unknown = {
+        "IPPool": ["status.allocations"],
+        "IPAddress": ["spec.Address", "spec.claim.Name", "spec.pool.Name"],
+        "IPClaim": ["spec.owner", "status.ipAddress"],
+    }
+    for kind, fields in unknown.items():
+        with pytest.raises(RefusedByServer) as refused:
+            place.ask("POST", KINDS[kind].path(place.name) + "?fieldValidation=Strict", seed[kind])
+        assert refused.value.code == 400
+        assert [each for each in fields if f'unknown field "{each}"' not in str(refused.value)] == []

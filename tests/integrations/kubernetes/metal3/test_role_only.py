@@ -3,26 +3,49 @@
 import json
 from pathlib import Path
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM
+import pytest
+
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLAIM_FINALIZER, IP_ADDRESS, IP_CLAIM
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.cluster import create
-from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in
+from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in
 
 
-def test_kp7_an_operator_with_roles_of_its_namespaces_alone_serves_them(
-    kube: KubeServer, unserved: Namespace, tmp_path: Path
+def test_kp7_an_operator_with_roles_of_its_namespaces_alone_serves_and_judges_them(
+    kube: KubeServer, tmp_path: Path
 ) -> None:
-    with fresh_namespace(kube) as own:
-        for document in documents_of(["rbac"], own_namespace=own, namespaces=[unserved.name]):
+    """``--namespaces a,b``, with webhooks; objects of a third namespace are neither judged nor served."""
+    with (
+        fresh_namespace(kube) as own,
+        fresh_namespace(kube) as a,
+        fresh_namespace(kube) as b,
+        fresh_namespace(kube) as c,
+    ):
+        for document in documents_of(["rbac"], own_namespace=own, namespaces=[a, b]):
             create(kube, document)
-        words = {"kubeconfig": str(account_file(kube, own, tmp_path)), "own_namespace": own}
-        with operator_in(kube, unserved.name, webhooks=False, **words):
-            unserved.pool("p", "10.0.0.1-10.0.0.9")
-            unserved.claim("c1")
-            assert unserved.ip("c1") == "10.0.0.1"
-            unserved.delete(IP_CLAIM, "c1")
-            unserved.gone(IP_CLAIM, "c1")
+        account = str(account_file(kube, own, tmp_path))
+        ours, other = [Namespace(kube, name) for name in (a, b)], Namespace(kube, c)
+        with operator_in(kube, a, b, kubeconfig=account, own_namespace=own):
+            claims = []
+            for space in (*ours, other):
+                space.pool("p", "10.0.0.1-10.0.0.9")
+                claims.append(space.claim("c1"))
+            for space in ours:
+                assert space.ip("c1") == "10.0.0.1"
+                with pytest.raises(RefusedByServer, match="either start or subnet is required"):
+                    space.pool("q", pools=[{"end": "10.0.0.9"}])
+                space.delete(IP_CLAIM, "c1")
+                space.gone(IP_CLAIM, "c1")
+            other.pool("q", pools=[{"end": "10.0.0.9"}])
+
+            assert [each["metadata"].get("finalizers") for each in claims] == [
+                [CLAIM_FINALIZER],
+                [CLAIM_FINALIZER],
+                None,
+            ]
+            assert other.get(IP_CLAIM, "c1") == claims[-1]
+            assert other.all(IP_ADDRESS) == []
 
 
 def account_file(kube: KubeServer, namespace: str, folder: Path) -> Path:

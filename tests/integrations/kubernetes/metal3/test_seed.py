@@ -1,14 +1,17 @@
 """The seed's own example objects, and the lines of the seed that no case names (KD1, KS1-KS6)."""
 
 import time
+from typing import Any
 
 import pytest
+import yaml
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, PAUSED
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tests.infrastructure.kube import KubeServer
+from tests.integrations.kubernetes.cluster import await_kind, create, plain_definition
 from tests.integrations.kubernetes.metal3.cluster_api_user import ClusterApiUser
-from tests.integrations.kubernetes.metal3.old_clusters import cluster
+from tests.integrations.kubernetes.metal3.old_clusters import cluster, install_clusters
 from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
 
 POOL = """
@@ -74,31 +77,79 @@ status:
 """
 
 
+OWNERS = {
+    ResourceType("infrastructure.cluster.x-k8s.io", "v1alpha4", "metal3clusters", "Metal3Cluster"): "cluster-1",
+    ResourceType("metadata.metal3.io", "v1alpha1", "data", "Data"): "data-1",
+}
+"""What owns the seed's pool and its claim."""
+
+
+def install_owners(kube: KubeServer) -> None:
+    """Apply definitions of the owners."""
+    documents = [plain_definition(kind.group, kind.version, kind.plural, kind.kind) for kind in OWNERS]
+    for document in documents:
+        create(kube, document)
+    for document in documents:
+        await_kind(kube, document)
+
+
+def owned(text: str, *owners: Object, **spec: Any) -> str:
+    """Return one of the seed's objects with its owners, whose uids are real."""
+    document = yaml.safe_load(text)
+    references = [
+        {**{name: each[name] for name in ("apiVersion", "kind")}, "name": each["metadata"]["name"], "uid": uid_of(each)}
+        for each in owners
+    ]
+    document["metadata"]["ownerReferences"] = references
+    document["spec"] |= spec
+    return yaml.safe_dump(document)
+
+
+def owners_of(object: Object | None) -> list[tuple[str, str]]:
+    return [(each["kind"], each["uid"]) for each in (object or {})["metadata"]["ownerReferences"]]
+
+
 def test_kd1_the_seeds_objects_give_what_the_seed_describes(kube: KubeServer, unserved: Namespace) -> None:
-    """With the corrections that KD1 allows: lower-case names, no owners with invented uids, no cluster."""
+    """With the corrections that KD1 allows: lower-case names, and owners with real uids.
+
+    Nothing is given before the cluster is there (E2), so the claim gets no other address before the seed's is applied.
+    """
+    install_clusters(kube)
+    install_owners(kube)
     with operator_in(kube, unserved.name, allow_outside=True):
-        unserved.apply(POOL)
-        (address,) = unserved.apply(ADDRESS)
+        metal3_cluster, data = (unserved.create(kind, name, {}) for kind, name in OWNERS.items())
+        (pool,) = unserved.apply(owned(POOL, metal3_cluster, clusterName="cluster-1"))
+        (claim,) = unserved.apply(owned(CLAIM, data))
+        (address,) = unserved.apply(owned(ADDRESS, pool, claim))
         assert address["spec"] == {
             "address": "192.168.0.11", "prefix": 24, "gateway": "192.168.0.1",
             "claim": {"name": "rendereddata-1"}, "pool": {"name": "pool-1"},
         }  # fmt: skip
-        unserved.apply(CLAIM)
-        assert unserved.served("rendereddata-1")["metadata"]["name"] == "pool-1-192-168-0-11"
+        until(lambda: unserved.status("pool-1").get("conditions"))
+        assert unserved.status("pool-1")["conditions"][0]["reason"] == "ClusterMissing"
+        made = cluster(unserved, "cluster-1")
+        served = unserved.served("rendereddata-1")
+        assert served["metadata"]["name"] == "pool-1-192-168-0-11"
+        assert owners_of(served) == [("IPPool", uid_of(pool)), ("IPClaim", uid_of(claim))]
+        both = [("Metal3Cluster", uid_of(metal3_cluster)), ("Cluster", uid_of(made))]
+        until(lambda: owners_of(unserved.get(IP_POOL, "pool-1")) == both)
+        assert owners_of(unserved.get(IP_CLAIM, "rendereddata-1")) == [("Data", uid_of(data))]
         until(lambda: unserved.indexes("pool-1") == {"rendereddata-1": "192.168.0.11"})
-        for name, ip in {"rendereddata-10": "192.168.0.9", "rendereddata-9": "192.168.0.8"}.items():
-            unserved.claim(name, "pool-1")
-            fixed = unserved.served(name)
-            assert (fixed["spec"]["address"], fixed["spec"]["prefix"], fixed["spec"]["gateway"]) == (
-                ip,
-                24,
-                "192.168.1.1",
-            )
-            assert fixed["metadata"]["name"] == f"provisioning-{ip.replace('.', '-')}"
-        unserved.claim("another", "pool-1")
-        assert unserved.ip("another") == "192.168.0.10"
-        listed = {"rendereddata-1": "192.168.0.11", "rendereddata-10": "192.168.0.9", "rendereddata-9": "192.168.0.8"}
-        until(lambda: unserved.indexes("pool-1") == {**listed, "another": "192.168.0.10"})
+        check_pre_allocations(unserved)
+
+
+def check_pre_allocations(space: Namespace) -> None:
+    """Check what the seed's pool gives to claims that it names, and to another one."""
+    listed = {"rendereddata-1": "192.168.0.11", "rendereddata-10": "192.168.0.9", "rendereddata-9": "192.168.0.8"}
+    for name in ("rendereddata-10", "rendereddata-9"):
+        space.claim(name, "pool-1")
+        fixed = space.served(name)
+        assert fixed["metadata"]["name"] == f"provisioning-{listed[name].replace('.', '-')}"
+        found = [fixed["spec"][field] for field in ("address", "prefix", "gateway")]
+        assert found == [listed[name], 24, "192.168.1.1"]
+    space.claim("another", "pool-1")
+    assert space.ip("another") == "192.168.0.10"
+    until(lambda: space.indexes("pool-1") == {**listed, "another": "192.168.0.10"})
 
 
 def test_kd2_the_allocations_of_the_seeds_text_are_stored_as_pre_allocations(served: Namespace) -> None:
@@ -208,8 +259,11 @@ def test_ks6_the_seeds_default_is_random_by_option(kube: KubeServer, unserved: N
         assert unserved.ip("last") == released
 
 
-def test_a_conflict_is_logged_counted_and_solved_by_the_next_pick(kube: KubeServer, unserved: Namespace) -> None:
-    """Another pool of the prefix takes the name between the pick and the creation."""
+def test_a_conflict_is_logged_counted_and_solved_by_the_next_pick(
+    kube: KubeServer, unserved: Namespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another pool of the prefix takes the name between the pick and the creation; events of the claim say so, too."""
+    caplog.set_level("INFO")
     unserved.pool("p", "10.0.0.1-10.0.0.3")
     with operator_in(kube, unserved.name, webhooks=False) as controller:
         time.sleep(0.2)
@@ -222,7 +276,13 @@ def test_a_conflict_is_logged_counted_and_solved_by_the_next_pick(kube: KubeServ
             return await create(*words)  # type: ignore[arg-type]
 
         passes.giving.claims.create_address = late  # type: ignore[assignment, method-assign]
-        unserved.claim("c1")
+        claim = unserved.claim("c1")
         assert unserved.ip("c1") == "10.0.0.2"
         assert controller.meter.conflicts == 1
         assert [each["metadata"]["name"] for each in unserved.all(IP_ADDRESS)] == ["p-10-0-0-1", "p-10-0-0-2"]
+        until(lambda: len(unserved.events(claim)) == 2)
+        assert {each["reason"]: (each["type"], each["note"]) for each in unserved.events(claim)} == {
+            "Conflict": ("Warning", "10.0.0.1 is not to be had: IPAddress p-10-0-0-1 is there already"),
+            "Served": ("Normal", "IPAddress p-10-0-0-2 has 10.0.0.2"),
+        }
+    assert f"{unserved.name}/p: 10.0.0.1 is not to be had: the name p-10-0-0-1 is taken" in caplog.messages

@@ -82,7 +82,8 @@ def an_address(name: str, address: str, claim: str, pool: str = "p", **spec: Any
 
 def a_cluster_api_address(name: str, address: str, claim: str, pool: str = "p") -> Object:
     reference = {"apiGroup": GROUP, "kind": IP_POOL.kind, "name": pool}
-    return an_object(CLUSTER_API_ADDRESS, name, {"address": address, "poolRef": reference, "claimRef": {"name": claim}})
+    written = {"address": address, "prefix": 24, "poolRef": reference, "claimRef": {"name": claim}}
+    return an_object(CLUSTER_API_ADDRESS, name, written)
 
 
 def changed(object: Object, **spec: Any) -> Object:

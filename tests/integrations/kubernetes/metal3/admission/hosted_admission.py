@@ -21,13 +21,25 @@ from aiohttp import web
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    CLUSTER_API_ADDRESS,
+    CLUSTER_API_CLAIM,
+    IP_ADDRESS,
+    IP_CLAIM,
+    IP_POOL,
+)
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import ADMIN, KubeServer
 from tests.integrations.kubernetes.cluster import PLACES, create
+
+KINDS = {
+    (each.api_version, each.kind): each
+    for each in (IP_POOL, IP_CLAIM, IP_ADDRESS, CLUSTER_API_CLAIM, CLUSTER_API_ADDRESS)
+}
+"""Kinds that users apply."""
 
 
 @dataclass
@@ -84,14 +96,17 @@ class Applier:
 
     def create(self, object: Object, query: str = "fieldValidation=Strict") -> Answer:
         metadata = {**object["metadata"], "namespace": self.namespace}
-        path = PLACES[object["kind"]].format(namespace=self.namespace)
-        return self._send("POST", f"{path}?{query}", {**object, "metadata": metadata}, "application/json")
+        return self._send(
+            "POST", f"{self._place(object)}?{query}", {**object, "metadata": metadata}, "application/json"
+        )
 
-    def patch(self, object: Object, **parts: Any) -> Answer:
+    def patch(self, object: Object, query: str = "", **parts: Any) -> Answer:
         """Merge parts into a stored object."""
-        path = PLACES[object["kind"]].format(namespace=self.namespace)
-        name = object["metadata"]["name"]
-        return self._send("PATCH", f"{path}/{name}", parts, "application/merge-patch+json")
+        path = self._place(object, object["metadata"]["name"])
+        return self._send("PATCH", f"{path}?{query}", parts, "application/merge-patch+json")
+
+    def _place(self, object: Object, name: str = "") -> str:
+        return KINDS[object["apiVersion"], object["kind"]].path(self.namespace, name)
 
     def _send(self, method: str, path: str, body: Any, content_type: str) -> Answer:
         headers = {"Authorization": f"Bearer {ADMIN}", "Content-Type": content_type}

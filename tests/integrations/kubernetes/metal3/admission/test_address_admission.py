@@ -42,16 +42,16 @@ async def test_an_address_is_an_address(text: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("address", "10.0.0.6"),
-        ("pool", {"name": "q"}),
-        ("pool", {"name": "p", "namespace": "m3"}),
-        ("claim", {"name": "d"}),
-        ("claim", {"name": "c", "kind": "IPClaim"}),
-    ],
-)
+CHANGES: list[tuple[str, object]] = [
+    ("address", "10.0.0.6"),
+    ("pool", {"name": "q"}),
+    ("pool", {"name": "p", "namespace": "m3"}),
+    ("claim", {"name": "d"}),
+    ("claim", {"name": "c", "kind": "IPClaim"}),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), CHANGES)
 async def test_address_pool_and_claim_cannot_be_modified(field: str, value: object) -> None:
     """B5."""
     found = await errors(changed(ADDRESS, **{field: value}), ADDRESS)

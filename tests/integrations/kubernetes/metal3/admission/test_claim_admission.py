@@ -107,7 +107,10 @@ async def test_a_claim_names_a_pool(pool: object) -> None:
     assert await errors(changed(a_claim(), pool=pool)) == f'{INVALID}spec.pool.name: Invalid value: "": cannot be empty'
 
 
-@pytest.mark.parametrize("reference", [{"name": "q"}, {"name": "p", "namespace": "x"}, {"name": "p", "kind": "IPPool"}])
+OTHER_REFERENCES = [{"name": "q"}, {"name": "p", "namespace": "x"}, {"name": "p", "kind": "IPPool"}]
+
+
+@pytest.mark.parametrize("reference", OTHER_REFERENCES)
 async def test_the_pool_of_a_claim_cannot_be_modified(reference: dict[str, str]) -> None:
     """B2."""
     found = await errors(changed(a_claim(), pool=reference), a_claim())
@@ -123,8 +126,11 @@ async def test_other_parts_of_the_reference_may_change() -> None:
     assert await errors(after, a_claim()) == ""
 
 
+RUBBISH = ["banana", "10.0.0.1/24", "fe80::1%eth0", "::ffff:10.0.0.1", "10.0.0.01", " "]
+
+
 @pytest.mark.parametrize("name", ["ipAddress", OWN_ADDRESS])
-@pytest.mark.parametrize("value", ["banana", "10.0.0.1/24", "fe80::1%eth0", "::ffff:10.0.0.1", "10.0.0.01", " "])
+@pytest.mark.parametrize("value", RUBBISH)
 async def test_an_annotation_that_is_no_address_is_refused(name: str, value: str) -> None:
     """B3."""
     rubbish = a_claim(annotations={name: value})

@@ -82,13 +82,17 @@ async def test_addresses_stay_as_users_wrote_them() -> None:
     assert {**pool["spec"], "allocationStrategy": None} == {**written["spec"], "allocationStrategy": None}
 
 
-@pytest.mark.parametrize("prefix", ["", "P", "-p", "p.", "p_q", "p q", ".p", "p/q"])
+NO_PREFIXES = ["", "P", "-p", "p.", "p_q", "p q", ".p", "p/q"]
+LONGEST_PREFIXES = [(TEN, 237), ({"subnet": "fd00::/120"}, 213)]
+
+
+@pytest.mark.parametrize("prefix", NO_PREFIXES)
 async def test_a_name_prefix_that_cannot_begin_a_name_is_refused(prefix: str) -> None:
     """A1: an empty one, too, where no schema does it."""
     assert "spec.namePrefix: Invalid value" in await errors(a_pool(TEN, namePrefix=prefix))
 
 
-@pytest.mark.parametrize(("entry", "longest"), [(TEN, 237), ({"subnet": "fd00::/120"}, 213)])
+@pytest.mark.parametrize(("entry", "longest"), LONGEST_PREFIXES)
 async def test_a_name_prefix_leaves_room_for_the_longest_address(entry: dict[str, Any], longest: int) -> None:
     assert await errors(a_pool(entry, namePrefix="p" * longest)) == ""
     assert f"at most {longest} characters fit" in await errors(a_pool(entry, namePrefix="p" * (longest + 1)))
@@ -281,14 +285,14 @@ async def test_a_gateway_inside_the_range_is_accepted_with_a_warning() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "pool",
-    [
-        a_pool(a_range("::ffff:10.0.0.1", "::ffff:10.0.0.9")),
-        a_pool(TEN, gateway="::ffff:10.0.0.1"),
-        a_pool({"subnet": "::ffff:10.0.0.0/120"}),
-    ],
-)
+MAPPED_POOLS = [
+    a_pool(a_range("::ffff:10.0.0.1", "::ffff:10.0.0.9")),
+    a_pool(TEN, gateway="::ffff:10.0.0.1"),
+    a_pool({"subnet": "::ffff:10.0.0.0/120"}),
+]
+
+
+@pytest.mark.parametrize("pool", MAPPED_POOLS)
 async def test_an_ipv4_address_in_ipv6_spelling_is_refused(pool: dict[str, Any]) -> None:
     assert "Invalid value" in await errors(pool)
 

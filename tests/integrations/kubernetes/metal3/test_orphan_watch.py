@@ -1,0 +1,83 @@
+"""Addresses without a claim: the grace, and the second look at the server itself (D10)."""
+
+import asyncio
+import copy
+from typing import cast
+
+from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import ADDRESS_FINALIZER, IP_ADDRESS, IP_CLAIM, MADE_FOR
+from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
+from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, Stage
+
+GRACE_S = 0.1
+
+
+class Orphanage:
+    """A pool with an address that was made here, and whose claim the watch does not know."""
+
+    def __init__(self, grace_s: float = 0.0) -> None:
+        self.stage = Stage()
+        self.stage.pool()
+        spec = {"address": "10.0.0.1", "pool": {"name": "p"}, "claim": {"name": "c"}}
+        words = {"annotations": {MADE_FOR: f"{NAMESPACE}/c"}, "finalizers": [ADDRESS_FINALIZER]}
+        self.stage.put(IP_ADDRESS, "ours", spec, **words)
+        claims, events = self.stage.passes.giving.claims, cast(EventRecorder, self.stage)
+        self.watch = OrphanWatch(self.stage.caches, claims, events, IpamMeter(), grace_s)
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether the address is still there."""
+        return ("ipaddresses", "ours") in self.stage.objects
+
+    def unseen_claim(self) -> Object:
+        """Create the claim, which the watch does not bring yet."""
+        other = Stage()
+        return copy.deepcopy(other.claim("c"))
+
+
+async def test_d10_an_address_is_reported_at_once_and_released_after_its_grace() -> None:
+    place = Orphanage(GRACE_S)
+    await place.watch.look()
+    await place.watch.look()
+    assert (place.is_there, place.stage.events) == (True, ["Orphaned"])
+    await asyncio.sleep(GRACE_S)
+    await place.watch.look()
+
+    assert (place.is_there, place.watch.meter.orphans_released) == (False, 1)
+
+
+async def test_d10_a_claim_that_only_the_server_knows_of_keeps_its_address() -> None:
+    """The cache is behind; when the claim is really gone, the address goes."""
+    place = Orphanage()
+    place.stage.objects["ipclaims", "c"] = place.unseen_claim()
+    await place.watch.look()
+    assert (place.is_there, place.stage.writes) == (True, [])
+    del place.stage.objects["ipclaims", "c"]
+    await place.watch.look()
+
+    assert not place.is_there
+
+
+async def test_d10_an_address_that_has_changed_since_it_was_seen_is_looked_at_again() -> None:
+    place = Orphanage()
+    place.stage.change(IP_ADDRESS, "ours", lambda each: each["metadata"].update(labels={"a": "b"}), is_seen=False)
+    await place.watch.look()
+    assert (place.is_there, place.stage.writes) == (True, [])
+    await place.watch.look()
+
+    assert not place.is_there
+
+
+async def test_d10_an_address_whose_claim_comes_within_the_grace_is_no_orphan_any_more() -> None:
+    place = Orphanage(GRACE_S)
+    await place.watch.look()
+    place.stage.claim("c")
+    await asyncio.sleep(GRACE_S)
+    await place.watch.look()
+
+    assert (place.is_there, place.watch.orphans) == (True, {})
+    place.stage.remove(IP_CLAIM, "c")
+    await place.watch.look()
+    assert place.is_there, "its grace begins again"
