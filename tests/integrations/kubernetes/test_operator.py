@@ -313,8 +313,8 @@ def test_every_line_of_a_json_log_is_json() -> None:
     """Also those of libraries, and warnings of Python."""
     program = """
 import logging, warnings
-from tenure.doors.cli.commands.operator.run_operator import _log_to_stderr
-_log_to_stderr("json")
+from tenure.doors.cli.commands.operator.run_operator import log_to_stderr
+log_to_stderr("json")
 logging.getLogger("asyncio").error("a task was never awaited")
 logging.getLogger("aiohttp.server").warning("no request")
 logging.getLogger("tenure.anything").info("here")

@@ -142,7 +142,7 @@ def test_a_server_takes_all_parts_as_they_are_printed(kube: KubeServer, namespac
 
 
 def test_the_agent_is_told_its_pool_and_its_node() -> None:
-    [daemons] = pool_documents(["agent"], namespace="n", name=CUSTOM, settings={"VM_POOL_IPS": "192.0.2.1,192.0.2.2"})
+    *_, daemons = pool_documents(["agent"], namespace="n", name=CUSTOM, settings={"VM_POOL_IPS": "192.0.2.1,192.0.2.2"})
     [container] = daemons["spec"]["template"]["spec"]["containers"]
     told = {each["name"]: each.get("value") or each["valueFrom"] for each in container["env"]}
 

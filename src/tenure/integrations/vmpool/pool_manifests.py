@@ -31,7 +31,9 @@ def pool_documents(
     Another ``account`` than ours gets the rights, and is not created: it is the adaptor's, say. ``settings`` are
     environment variables of the agent.
     """
-    chosen, names = set(parts), {NAMESPACE: namespace, NAME: name, ACCOUNT: account}
+    names = {NAMESPACE: namespace, NAME: name, ACCOUNT: account}
+    names |= {f"{NAME}-agent": f"{name}-agent", f"{ACCOUNT}-{NAMESPACE}": f"{ACCOUNT}-{namespace}"}
+    chosen = set(parts)
     found = [_renamed(document, names) for part, file in PARTS.items() if part in chosen for document in _read(file)]
     for document in found:
         if document["kind"] == "DaemonSet":
@@ -57,6 +59,4 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
         return {key: _renamed(each, names) for key, each in value.items()}
     if isinstance(value, list):
         return [_renamed(each, names) for each in value]
-    if value == f"{NAME}-agent":
-        return f"{names[NAME]}-agent"
     return names.get(value, value) if isinstance(value, str) else value

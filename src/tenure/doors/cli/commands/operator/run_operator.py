@@ -146,7 +146,7 @@ def operator(
         if check:
             _print_settings(session, settings, asyncio.run(find_credentials(kubeconfig, context)()).server)
             return
-        _log_to_stderr(log)
+        log_to_stderr(log)
         asyncio.run(_run(session, settings, shell.run_until))
     except CredentialsMissing as error:
         raise Invalid(f"--kubeconfig: {error}") from None
@@ -258,7 +258,7 @@ class _JsonLines(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False)
 
 
-def _log_to_stderr(form: str) -> None:
+def log_to_stderr(form: str) -> None:
     """Write the log lines of all libraries in one form: a reader of JSON lines meets no other line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines() if form == "json" else logging.Formatter("%(levelname)s %(message)s"))

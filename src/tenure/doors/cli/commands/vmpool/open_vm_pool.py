@@ -1,7 +1,9 @@
 """What commands on VM pools share: the settings of the pool, each as an option, and the pool, opened for one command."""
 
+import contextlib
 import importlib
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -9,31 +11,39 @@ import click
 from tenure.doors.cli.commands.operator.run_operator import MODULES
 from tenure.doors.cli.framework.click_base import with_options
 from tenure.doors.cli.session import run_alone
+from tenure.integrations.vmpool.vm_pool_settings import SOURCES, SettingSource, VMPoolSettings
 from tenure.kernel.errors import Invalid
 from tenure.kernel.extras import how_to_install
 
 if TYPE_CHECKING:
     from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
-    from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
+    from tenure.integrations.vmpool.pool_changes import PoolObserver
 
 T = TypeVar("T")
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-CLIENT = "tenure-vmpool"
-"""What requests call themselves; the server names the manager of written fields so."""
+METAVARS = {
+    "pool_ips": "A,B-C",
+    "max_range_ips": "N",
+    "operation_timeout_s": "SECONDS",
+    "max_retries": "N",
+    "retry_interval_s": "SECONDS",
+}
+"""What stands for a value, where it is not a name."""
 
-CLUSTER = ("kubeconfig", "context")
-"""Options that say how to reach the cluster; all others are settings of the pool."""
 
-pool_name_options = with_options(
-    click.option(
-        "--pool-namespace", metavar="NAME", help="Where the ConfigMap is; else POOL_NAMESPACE, else the pod's namespace."
-    ),
-    click.option(
-        "--pool-configmap-name",
-        metavar="NAME",
-        help="The ConfigMap; else POOL_CONFIGMAP_NAME, else byom-ip-pool-state.",
-    ),
-)
+def setting_option(source: SettingSource) -> Option:
+    """Return the option of a setting; its text is read where its variable's is, so both may say the same."""
+    metavar = METAVARS.get(source.argument, "WORD" if "'" in source.meaning else "NAME")
+    help = f"{source.meaning[:1].upper()}{source.meaning[1:]}; else {source.variable}."
+    return click.option(source.flag, source.argument, metavar=metavar, help=help)
+
+
+def settings_options(*left_out: str) -> Option:
+    """Return the options of all settings but some."""
+    return with_options(*(setting_option(source) for source in SOURCES if source.argument not in left_out))
+
+
 cluster_options = with_options(
     click.option(
         "--kubeconfig",
@@ -42,43 +52,7 @@ cluster_options = with_options(
     ),
     click.option("--context", metavar="NAME", help="Another context of the kubeconfig than its current one."),
 )
-pool_options = with_options(
-    click.option(
-        "--vm-pool-ips", metavar="A,B-C", help="The addresses of the VMs, and ranges of them; else VM_POOL_IPS."
-    ),
-    click.option(
-        "--max-range-ips",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="How many addresses of a range are taken; else MAX_RANGE_IPS, else 100.",
-    ),
-    pool_name_options,
-    click.option("--node-name", metavar="NAME", help="The node to act for; else NODE_NAME, else the name of this host."),
-    click.option(
-        "--operation-timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="SECONDS",
-        help="How long an operation may take; else OPERATION_TIMEOUT, else 30.",
-    ),
-    click.option(
-        "--max-retries",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="How often a conflict is retried; else MAX_RETRIES, else until the time-out.",
-    ),
-    click.option(
-        "--retry-interval",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="SECONDS",
-        help="Base of the pauses between retries; else RETRY_INTERVAL, else 0.1.",
-    ),
-    click.option(
-        "--retry",
-        type=click.Choice(["deadline", "go"]),
-        help="Retry until the time-out (deadline), or as Go managers do, 4 attempts (go); else RETRY.",
-    ),
-    cluster_options,
-)
+pool_options = with_options(settings_options("outside_pool"), cluster_options)
 
 
 def loaded(module: str, integration: str = "vmpool") -> Any:
@@ -89,3 +63,42 @@ def loaded(module: str, integration: str = "vmpool") -> Any:
         if (error.name or "").partition(".")[0] not in MODULES:
             raise
         raise Invalid(f"vmpool: {error.name} is missing: {how_to_install('vmpool')}") from None
+
+
+def read_settings(said: dict[str, Any]) -> VMPoolSettings:
+    """Read the settings of the options, the environment and the pod; how to reach the cluster is left in ``said``."""
+    words = {source.argument: said.pop(source.argument, None) for source in SOURCES}
+    found = loaded("node_identity").find_namespace(words["namespace"] or os.environ.get("POOL_NAMESPACE", "").strip())
+    return VMPoolSettings.from_environment(**{**words, "namespace": found})
+
+
+def run_on_pool(said: dict[str, Any], work: "Callable[[AsyncVMPool], Awaitable[T]]") -> T:
+    """Open the pool that the options name, and do one piece of work on it."""
+    settings = read_settings(said)
+    return run_alone(_on_pool(settings, work, **said))
+
+
+async def _on_pool(
+    settings: VMPoolSettings, work: "Callable[[AsyncVMPool], Awaitable[T]]", kubeconfig: str | None, context: str | None
+) -> T:
+    async with opened_pool(settings, kubeconfig, context) as pool:
+        return await work(pool)
+
+
+@contextlib.asynccontextmanager
+async def opened_pool(
+    settings: VMPoolSettings, kubeconfig: str | None, context: str | None, observer: "PoolObserver | None" = None
+) -> "AsyncIterator[AsyncVMPool]":
+    """Give the pool, with a client of its own."""
+    credentials = loaded("runtime.credentials", "kubernetes")
+    client = loaded("runtime.api_client", "kubernetes").ApiClient
+    pools, identity = loaded("async_vm_pool"), loaded("node_identity")
+    try:
+        async with client(credentials.find_credentials(kubeconfig, context), agent=pools.AGENT) as opened:
+            pool = pools.AsyncVMPool(opened, settings, find_node_name=identity.find_node_name, observer=observer)
+            try:
+                yield pool
+            finally:
+                await pool.close()
+    except credentials.CredentialsMissing as error:
+        raise Invalid(f"--kubeconfig: {error}") from None

@@ -26,7 +26,7 @@ HEAD = "# Printed by `tenure vmpool manifests`.\n"
     metavar="NAME",
     help="Give the rights to this account, which is there already, such as the adaptor's [default: a new one].",
 )
-@click.option("--vm-pool-ips", metavar="A,B-C", envvar="VM_POOL_IPS", default="", help="The addresses, for the agent.")
+@click.option("--pool-ips", metavar="A,B-C", envvar="VM_POOL_IPS", default="", help="The addresses, for the agent.")
 @click.option("--image", metavar="NAME", help="The image that the agent runs.")
 @pass_session
 def manifests(
@@ -35,7 +35,7 @@ def manifests(
     pool_configmap_name: str | None,
     only: str,
     service_account: str | None,
-    vm_pool_ips: str,
+    pool_ips: str,
     image: str | None,
 ) -> None:
     """Print the Kubernetes manifests of a VM pool, ready for `kubectl apply -f -`.
@@ -45,7 +45,7 @@ def manifests(
     For example:
       tenure vmpool manifests
       tenure vmpool manifests --pool-configmap-name gpu-vms --pool-namespace default
-      tenure vmpool manifests --only rbac,agent --vm-pool-ips 192.0.2.10-192.0.2.29
+      tenure vmpool manifests --only rbac,agent --pool-ips 192.0.2.10-192.0.2.29
     """
     shipped = loaded("pool_manifests")
     parts = names_in(only)
@@ -59,19 +59,19 @@ def manifests(
         name=name,
         account=_object_name("--service-account", service_account or shipped.ACCOUNT),
         image=image,
-        settings=_agent_settings(name, vm_pool_ips) if "agent" in parts else {},
+        settings=_agent_settings(name, pool_ips) if "agent" in parts else {},
     )
     text = loaded("shipped_manifests", "kubernetes").written(documents, HEAD)
     answer(session, {"apiVersion": "v1", "kind": "List", "items": documents}, text.rstrip("\n"))
 
 
-def _agent_settings(name: str, vm_pool_ips: str) -> dict[str, str]:
+def _agent_settings(name: str, pool_ips: str) -> dict[str, str]:
     """Return the settings of an agent; raise ``Invalid`` where it could not start."""
-    if not vm_pool_ips:
-        raise Invalid("--vm-pool-ips: the agent needs the addresses of the pool, here or in VM_POOL_IPS")
+    if not pool_ips:
+        raise Invalid("--pool-ips: the agent needs the addresses of the pool, here or in VM_POOL_IPS")
     if len(name) > LONGEST_OF_AGENT:
         raise Invalid(f"--pool-configmap-name: an agent's pool has a name of at most {LONGEST_OF_AGENT} characters")
-    return {"VM_POOL_IPS": vm_pool_ips}
+    return {"VM_POOL_IPS": pool_ips}
 
 
 def _object_name(option: str, name: str) -> str:

@@ -29,5 +29,5 @@ def vmpool() -> None:
     Go managers of the adaptor and these commands may share a pool. No ledger is needed.
 
     For example:
-      tenure vmpool allocate nginx-3f1c9d2e --vm-pool-ips 192.0.2.10-192.0.2.29 --node-name worker-1
+      tenure vmpool allocate nginx-3f1c9d2e --pool-ips 192.0.2.10-192.0.2.29 --node-name worker-1
     """
