@@ -25,8 +25,8 @@ SWEPT_OURS, SWEPT_METAL3 = (f"{CLAIMS_WORK}swept-{name}" for name in ("ours", "m
 SWEEP = (0, 500, 1000, 2000, 4000)
 VM_POOL_WORK = f"{WORK}vmpool-"
 VM_POOL_OURS, VM_POOL_GO, VM_POOL_PLAIN = (VM_POOL_WORK + name for name in ("ours", "go", "plain"))
-"""Nodes that allocate from one ConfigMap at once: by ours, by the Go algorithm of the seed's time; and nodes that read and
-write a ConfigMap of that size, each its own, which is the least that an allocation can cost."""
+"""Nodes that allocate from one ConfigMap at once: by ours, by the Go algorithm of the seed's time; and nodes that read
+and write a ConfigMap of that size, each its own, which is the least that an allocation can cost."""
 OTHERS = ("kubernetes_asyncio", "lightkube")
 """Clients that people write controllers with, where they are installed (``make bench`` does); no bar is put on them."""
 
@@ -85,7 +85,9 @@ def _vm_pool_pairs(nodes: int) -> list[Pair]:
     return [
         Pair("kubernetes-vmpool-burst", f"{title} / GET + PUT", once, replace(once, work=VM_POOL_PLAIN), none),
         Pair("kubernetes-vmpool-burst-go", f"{title} / Go", once, replace(once, work=VM_POOL_GO), none),
-        Pair("kubernetes-vmpool-loop", f"{title}, 10 each / GET + PUT", again, replace(again, work=VM_POOL_PLAIN), none),
+        Pair(
+            "kubernetes-vmpool-loop", f"{title}, 10 each / GET + PUT", again, replace(again, work=VM_POOL_PLAIN), none
+        ),
         Pair("kubernetes-vmpool-loop-go", f"{title}, 10 each / Go", again, replace(again, work=VM_POOL_GO), none),
     ]
 

@@ -1,4 +1,4 @@
-"""Measuring nodes that allocate from one ConfigMap at once: ours, the Go algorithm, and a plain GET + PUT beside them."""
+"""Measuring nodes that allocate from one ConfigMap at once: ours, the Go algorithm, and a plain GET + PUT."""
 
 import ipaddress
 import json

@@ -1,4 +1,4 @@
-"""Go managers of a pool beside ours: a program of ours that behaves as two generations of them do (``seed_manager/``)."""
+"""Go managers of a pool beside ours: a program that behaves as two generations of them do (``seed_manager/``)."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The role that is shipped for a pool, on a real server with RBAC: enough for its managers, and nothing else (case 77)."""
+"""The role that is shipped for a pool, on a server with RBAC: enough for its managers, and nothing else (case 77)."""
 
 import json
 import urllib.error

@@ -81,7 +81,7 @@ def test_go_and_ours_pick_the_same_place(kube: KubeServer, namespace: str) -> No
 
 
 async def test_go_reads_what_ours_wrote_and_writes_it_the_same(kube: KubeServer, namespace: str) -> None:
-    """Bytes: a Go manager that adds an allocation and takes it back leaves our text, but for time, version and order."""
+    """Bytes: a Go manager that adds an allocation and takes it back leaves our entries as they are written."""
     async with nodes_of_ours(kube, namespace, 1) as [pool]:
         for id in ("pod-1", "b<&>é\u2028", "pod-3"):
             await pool.allocate(id, "pod", "ns")

@@ -82,7 +82,9 @@ def read_cleanup(said: dict[str, Any]) -> "CleanupPlan | None":
     words = {name: said.pop(name) for name in NAMES}
     named = [name for name in ("cleanup_command", "cleanup_url", "cleanup_sftp") if words[name]]
     if len(named) > 1:
-        raise Invalid(f"--{named[1].replace('_', '-')}: a VM has one cleanup, and --{named[0].replace('_', '-')} is one")
+        raise Invalid(
+            f"--{named[1].replace('_', '-')}: a VM has one cleanup, and --{named[0].replace('_', '-')} is one"
+        )
     if not named:
         return None
     plan: CleanupPlan = loaded("machines.cleanup_round").CleanupPlan(

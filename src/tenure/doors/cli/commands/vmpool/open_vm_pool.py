@@ -1,4 +1,4 @@
-"""What commands on VM pools share: the settings of the pool, each as an option, and the pool, opened for one command."""
+"""What commands on VM pools share: the settings, each as an option, and the pool, opened for one command."""
 
 import contextlib
 import importlib

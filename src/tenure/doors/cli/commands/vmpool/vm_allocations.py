@@ -37,20 +37,23 @@ which_options = with_options(
 @click.option("--pod-name", metavar="NAME", default="", help="The pod that the VM is for.")
 @click.option("--pod-namespace", metavar="NAME", default="", help="The pod's namespace.")
 @click.option(
-    "--wait", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait so long for a VM if none is free [default: 0]."
+    "--wait",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    help="Wait so long for a VM if none is free [default: 0].",
 )
 @pool_options
 @pass_session
-def allocate(
-    session: Session, id: str, pod_name: str, pod_namespace: str, wait: float | None, **said: Any
-) -> None:
+def allocate(session: Session, id: str, pod_name: str, pod_namespace: str, wait: float | None, **said: Any) -> None:
     """Give an id a VM; an id that has one gets the same again.
 
     For example:
       tenure vmpool allocate nginx-3f1c9d2e --pod-name nginx --pod-namespace default
     """
     given = run_on_pool(said, lambda pool: pool.allocate(id, pod_name, pod_namespace, wait_s=wait))
-    answer(session, allocation_document(given), f"{given.ip} is allocated to {given.allocation_id} on {given.node_name}")
+    answer(
+        session, allocation_document(given), f"{given.ip} is allocated to {given.allocation_id} on {given.node_name}"
+    )
 
 
 @command("deallocate")

@@ -1,4 +1,4 @@
-"""``tenure vmpool``: which VM of a pool belongs to which pod. Its verbs lie in files that are read when one is called."""
+"""``tenure vmpool``: which VM belongs to which pod. Its verbs lie in files that are read when one is called."""
 
 import click
 
@@ -24,7 +24,7 @@ VERBS = {
 
 @click.group("vmpool", cls=LazyNoun, sections=VERBS)
 def vmpool() -> None:
-    """Give VMs that are there already to pods, one each: a pool on a ConfigMap, as Cloud API Adaptor's managers keep it.
+    """Give VMs that are there already to pods, one each: a pool on a ConfigMap, as Cloud API Adaptor has it.
 
     Go managers of the adaptor and these commands may share a pool. No ledger is needed.
 
