@@ -89,7 +89,7 @@ def get(session: Session, id: str | None, ip: str | None, **said: Any) -> None:
     named = _one_of(id, ip)
     found = run_on_pool(said, lambda pool: pool.get(named) if id is not None else pool.find_ip(named))
     if found is None:
-        raise NotFound("VM allocation", named, hint="`tenure vmpool list` lists them")
+        raise NotFound("VM allocation", named)
     document = allocation_document(found)
     answer(session, document, fields({heading.lower(): document[key] for heading, key in COLUMNS.items()}))
 
