@@ -18,7 +18,7 @@ import pytest
 
 from tenure.integrations.kubernetes import operator as shell
 from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext
-from tenure.integrations.kubernetes.operator_probes import Sample, exposition
+from tenure.integrations.kubernetes.runtime.process_probes import Sample, exposition
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.informer import Informer

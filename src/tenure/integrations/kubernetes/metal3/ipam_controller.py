@@ -22,7 +22,7 @@ from tenure.integrations.kubernetes.metal3.other_writers import OtherWriters
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.operator_context import OperatorContext, PortTaken
-from tenure.integrations.kubernetes.operator_probes import Sample
+from tenure.integrations.kubernetes.runtime.process_probes import Sample
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
