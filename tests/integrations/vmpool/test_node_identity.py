@@ -1,4 +1,4 @@
-"""Node names and namespaces are found as the adaptor finds them (cases 51, 66 to 70), boots as the kernel tells them."""
+"""Node names and namespaces are found as the adaptor finds them (cases 51, 66 to 70), boots as the kernel has them."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -6,7 +6,14 @@ from datetime import UTC, datetime
 from prometheus_client.parser import text_string_to_metric_families
 
 from tenure.integrations.kubernetes.runtime.process_probes import exposition
-from tenure.integrations.vmpool.pool_metrics import PoolFill, PoolMeter
+from tenure.integrations.vmpool.config_map_swap import StoredPool
+from tenure.integrations.vmpool.pool_document import PoolDocument
+from tenure.integrations.vmpool.pool_metrics import PoolMeter
+from tenure.integrations.vmpool.state.pool_notes import CleanupFailure, PoolNotes
+from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
+from tenure.integrations.vmpool.state.state_repair import PoolLine
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 NAMES = {
     "byom_pool_ips": "gauge",
@@ -26,14 +33,22 @@ NAMES = {
 
 
 def used_meter() -> PoolMeter:
-    meter = PoolMeter("pool-1")
+    line = PoolLine(("10.0.0.1", "10.0.0.2", "10.0.0.3"))
+    meter = PoolMeter("pool-1", line)
     meter.operation("allocate", "new", 0.004, 1)
     meter.operation("allocate", "new", 3.0, 5)
     meter.conflict("allocate")
     meter.cleaned(True, 0.2)
     meter.repaired("missing", 2)
     meter.recovered(6.0)
-    meter.saw(PoolFill(3, 1, 0, 0, 1, 512, datetime(2026, 1, 1, tzinfo=UTC)))
+    allocated = {
+        id: VMAllocation(id, ip)
+        for id, ip in {"a": "10.0.0.1", "b": "10.0.0.2", "out": "10.9.9.8", "far": "10.9.9.9"}.items()
+    }
+    state = PoolState(allocated, ("10.0.0.3",), NOW, 7)
+    notes = PoolNotes(cleanup_failed={"10.0.0.2": CleanupFailure("b", "fire", NOW)}, draining={"10.9.9.9": NOW})
+    stored = StoredPool({"metadata": {}, "data": {"allocation-state": "x" * 100}})
+    meter.read(PoolDocument(state, notes, True, stored))
     return meter
 
 
@@ -59,11 +74,25 @@ def test_prometheus_can_read_them_and_histograms_add_up() -> None:
     assert by_limit["4"] == 1
     assert by_limit["6"] == by_limit["+Inf"] == 2
     [ratio] = families["byom_pool_utilization_ratio"].samples
-    assert (ratio.value, ratio.labels) == (0.25, {"pool": "pool-1"})
+    assert (ratio.value, ratio.labels) == (0.8, {"pool": "pool-1"})
+
+
+def test_every_ip_is_counted_in_one_state() -> None:
+    families = {family.name: family for family in text_string_to_metric_families(written(used_meter()))}
+
+    assert {each.labels["state"]: each.value for each in families["byom_pool_ips"].samples} == {
+        "available": 1,
+        "allocated": 1,
+        "orphaned": 1,
+        "draining": 1,
+        "cleanup_failed": 1,
+    }
+    assert families["byom_state_size_bytes"].samples[0].value == 100
+    assert families["byom_state_last_update_timestamp_seconds"].samples[0].value == NOW.timestamp()
 
 
 def test_counters_are_there_before_anything_has_happened() -> None:
-    text = written(PoolMeter("p"))
+    text = written(PoolMeter("p", PoolLine(())))
 
     for result in ("new", "existing", "exhausted", "conflict", "error"):
         assert f'byom_allocations_total{{pool="p",result="{result}"}} 0\n' in text

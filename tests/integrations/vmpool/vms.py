@@ -1,6 +1,8 @@
 """VMs of tests: allocations of them, and ports that open and close as those of a VM that reboots."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
@@ -15,6 +17,14 @@ def allocation(ip: str, id: str, node: str = "node-1", at: datetime = LONG_AGO) 
     return VMAllocation(
         allocation_id=id, ip=ip, node_name=node, pod_name="pod", pod_namespace="default", allocated_at=at
     )
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something is so, half a minute at most."""
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
 
 
 class FakeVM:

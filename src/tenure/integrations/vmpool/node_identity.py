@@ -37,13 +37,14 @@ class NodeIdentity:
 
 
 def find_node_name(
-    named: str = "", *, environment: Mapping[str, str] | None = None, files: Sequence[Path] = NODE_NAME_FILES
+    named: str = "", *, environment: Mapping[str, str] | None = None, files: Sequence[Path] | None = None
 ) -> str:
     """Return the name of this node: as named, else by the environment, else by a file (case 70).
 
     Raise ``NodeNameUnknown`` if none of them has one. A name of blanks is none (Go's manager takes it for a name).
     """
     surroundings = os.environ if environment is None else environment
+    files = NODE_NAME_FILES if files is None else files
     name = named.strip() or surroundings.get(NODE_NAME, "").strip() or _first_text(files)
     if not name:
         tried = ", ".join(map(str, files))

@@ -21,6 +21,7 @@ from tenure.integrations.vmpool.state.go_json import in_byte_order
 from tenure.integrations.vmpool.state.pool_notes import CleanupFailure, HistoryLine, PoolNotes
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine, repair_state
+from tenure.integrations.vmpool.state.state_rules import release
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
 from tenure.kernel.errors import Conflict, TenureError
 
@@ -40,9 +41,7 @@ class RecoverablePool(Protocol):
     async def read(self) -> PoolDocument:
         """Read the pool."""
 
-    async def change(
-        self, operation: str, decide: Decide[T], *, about: Mapping[str, object] | None = None
-    ) -> T:
+    async def change(self, operation: str, decide: Decide[T], *, about: Mapping[str, object] | None = None) -> T:
         """Decide on the pool as it is, and write what has changed."""
 
 
@@ -238,11 +237,11 @@ class _Settlement:
         self.recovery.check_name(document.notes)
         same = {key: each for key, each in self.dead.items() if _same(document.state, key, each)}
         released, failed, dropped = self._judged(same)
-        state = _without(document.state, released, dropped, pool)
-        repairs: tuple[PoolFinding, ...] = ()
+        gone = release(document.state, pool, [*in_byte_order(released), *dropped])
+        state, repairs = gone.state, gone.findings
         if self.is_repaired:
             repaired = repair_state(state, pool, outside_pool=settings.outside_pool)
-            state, repairs = repaired.state, repaired.findings
+            state, repairs = repaired.state, tuple(dict.fromkeys((*repairs, *repaired.findings)))
         notes = self._notes(document, state, released, failed, repairs, now)
         is_new = not document.is_there
         is_written = state is not document.state or notes != document.notes or is_new
@@ -325,19 +324,3 @@ def _same(state: PoolState, key: str, seen: VMAllocation) -> bool:
     """Return whether an allocation is still the one whose VM was cleaned up."""
     now = state.allocated.get(key)
     return now is not None and replace(now, allocation_id=key) == seen
-
-
-def _without(
-    state: PoolState, released: Mapping[str, VMAllocation], dropped: Mapping[str, VMAllocation], pool: PoolLine
-) -> PoolState:
-    """Return a state without some allocations; their VMs are the last of those that are free, in order of the ids.
-
-    A VM is free only if the pool has it and no other allocation does.
-    """
-    if not released and not dropped:
-        return state
-    allocated = {key: each for key, each in state.allocated.items() if key not in released and key not in dropped}
-    taken = {pool.spelled(each.ip) for each in allocated.values()} | {pool.spelled(each) for each in state.available}
-    free = dict.fromkeys(released[key].ip for key in in_byte_order(released))
-    returned = tuple(ip for ip in free if ip in pool.known and ip not in taken)
-    return replace(state, allocated=allocated, available=state.available + returned)

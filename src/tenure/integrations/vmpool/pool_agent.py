@@ -8,7 +8,7 @@ dead: an agent that comes to a node at work touches no living VM (VD3).
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +21,6 @@ from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_return import wait_unless
 from tenure.integrations.vmpool.node_identity import NodeIdentity, read_node_identity
 from tenure.integrations.vmpool.node_recovery import (
-    NodeNameTaken,
     NodeRecovery,
     RecoveryInterrupted,
     RecoveryMode,
@@ -106,7 +105,7 @@ class PoolAgent:
             self.not_ready = {}
 
     async def _look_after(self, stop: asyncio.Event, *, is_proven: bool) -> None:
-        document = await self.pool.read_document()
+        document = await self.pool.read()
         if document.notes.problem:
             # Whether this boot was recovered is not known, and to note it is not possible: leave the VMs alone.
             raise Conflict(document.notes.problem)
@@ -148,11 +147,12 @@ class PoolAgent:
             identity=self.identity,
             recovered=start.name if start else "",
             takes_over=is_proven or (self.settings.takes_over and not self._took_over),
+            meter=self.pool.meter,
         )
 
     def _is_due(self, failure: CleanupFailure) -> bool:
         pause_s = min(self.settings.retry_s * 2 ** min(failure.tries - 1, 20), LONGEST_RETRY_S)
-        return self.pool.now() >= failure.at + timedelta(seconds=pause_s)
+        return datetime.now(UTC) >= failure.at + timedelta(seconds=pause_s)
 
     async def _is_node(self) -> bool:
         """Return whether this machine is certainly the node of its name; raise ``NodeMismatch`` if it is another one.
@@ -194,9 +194,11 @@ class RunningAgent:
 async def started_agent(
     pool: AsyncVMPool, settings: AgentSettings, stop: asyncio.Event, identity: NodeIdentity | None = None
 ) -> AsyncIterator[RunningAgent]:
-    """Run an agent for as long as the block."""
-    agent = PoolAgent(pool, settings, identity or read_node_identity(pool.node_name()))
-    probes, port = await serve_probes(settings.host, settings.port, lambda: agent.not_ready, pool.meter.samples)
+    """Run an agent for as long as the block; the pool needs a ``PoolMeter`` as its observer."""
+    meter = pool.meter
+    assert meter is not None, "an agent shows the numbers of its pool"
+    agent = PoolAgent(pool, settings, identity or read_node_identity(pool.node_name))
+    probes, port = await serve_probes(settings.host, settings.port, lambda: agent.not_ready, meter.samples)
     running = asyncio.create_task(agent.run(stop), name="vmpool agent")
     try:
         yield RunningAgent(agent, port, running)

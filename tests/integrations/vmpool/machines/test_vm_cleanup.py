@@ -19,7 +19,7 @@ from tenure.integrations.vmpool.machines.vm_cleanup import (
     run_cleanup,
 )
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
-from tests.integrations.vmpool.vms import allocation
+from tests.integrations.vmpool.vms import allocation, until
 
 
 async def cause(cleanup: Cleanup, timeout_s: float = 10.0, of: VMAllocation | None = None) -> str:
@@ -42,7 +42,9 @@ async def test_a_command_gets_the_fields_as_words_and_in_its_environment(tmp_pat
 async def test_a_command_without_a_place_for_the_ip_gets_it_last(tmp_path: Path) -> None:
     note = tmp_path / "note"
 
-    assert await cause(command_cleanup(python("import sys; open(sys.argv[1], 'w').write(sys.argv[2])", str(note)))) == ""
+    assert (
+        await cause(command_cleanup(python("import sys; open(sys.argv[1], 'w').write(sys.argv[2])", str(note)))) == ""
+    )
     assert note.read_text("utf-8") == "10.0.0.7"
 
 
@@ -68,15 +70,18 @@ async def test_a_command_that_is_not_there_has_failed() -> None:
 async def test_a_command_that_is_late_is_ended_with_its_children(tmp_path: Path) -> None:
     """The child holds the pipe of the program, so that waiting for its end would take as long as the child."""
     note = tmp_path / "pid"
-    text = "import subprocess, sys; p = subprocess.Popen(['sleep', '60']); open(sys.argv[1], 'w').write(str(p.pid)); p.wait()"
+    text = """
+import subprocess, sys
+child = subprocess.Popen(["sleep", "60"])
+open(sys.argv[1], "w").write(str(child.pid))
+child.wait()
+"""
     began = time.monotonic()
 
     assert await cause(command_cleanup(python(text, str(note))), timeout_s=1.0) == "it took longer than 1 s"
     assert time.monotonic() - began < 10
     child = int(note.read_text("utf-8"))
-    while _runs(child):
-        assert time.monotonic() - began < 20
-        await asyncio.sleep(0.02)
+    await until(lambda: not _runs(child))
 
 
 def _runs(pid: int) -> bool:

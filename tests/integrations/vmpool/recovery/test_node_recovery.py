@@ -21,7 +21,7 @@ from tenure.integrations.vmpool.node_recovery import NodeRecovery, RecoveryInter
 from tenure.integrations.vmpool.pool_errors import NodeNameUnknown, PoolStateUnreadable, PoolUnavailable
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tests.integrations.vmpool.recovery.pool_stage import IPS, PoolStage, entry
-from tests.integrations.vmpool.vms import FakeVM
+from tests.integrations.vmpool.vms import FakeVM, until
 
 OWN = entry("own", "10.0.0.1")
 OTHER = entry("other", "10.0.0.2", node="node-2")
@@ -109,8 +109,7 @@ async def test_case_45_all_cleanups_come_before_any_write_and_then_one_wait(stag
     async with stage.pool() as pool:
         began = time.monotonic()
         running = asyncio.create_task(pool.recover(cleanup=plan(cleanups, 1.0)))
-        while len(seen) < 2:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(seen) == 2)
         await asyncio.sleep(0.5)
         in_the_wait = await asyncio.to_thread(stage.version)
         report = await running
@@ -145,7 +144,7 @@ async def test_case_48_stopped_in_the_wait_nothing_is_released_and_the_repair_go
     stop = asyncio.Event()
     cleanups = Cleanups(then=lambda allocation: asyncio.get_running_loop().call_later(0.2, stop.set) and None)
     async with stage.pool() as pool:
-        with pytest.raises(RecoveryInterrupted, match="^context cancelled during VM cleanup wait$") as caught:
+        with pytest.raises(RecoveryInterrupted, match=r"^context cancelled during VM cleanup wait$") as caught:
             await pool.recover(cleanup=plan(cleanups, 60), stop=stop)
 
     assert caught.value.report.released == ()
@@ -174,8 +173,7 @@ async def test_case_48_a_cancelled_recovery_leaves_the_state_as_it_was(stage: Po
     before, cleanups = stage.version(), Cleanups()
     async with stage.pool() as pool:
         running = asyncio.create_task(pool.recover(cleanup=plan(cleanups, 60)))
-        while not cleanups.cleaned:
-            await asyncio.sleep(0.01)
+        await until(lambda: bool(cleanups.cleaned))
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
@@ -203,7 +201,7 @@ async def test_case_51_without_a_node_name_nothing_is_written(
     monkeypatch.delenv("NODE_NAME", raising=False)
     monkeypatch.setattr(node_identity, "NODE_NAME_FILES", (tmp_path / "nodename",))
     async with stage.pool(node="") as pool:
-        with pytest.raises(NodeNameUnknown, match="^unable to determine node name"):
+        with pytest.raises(NodeNameUnknown, match=r"^unable to determine node name"):
             await pool.recover(mode="release")
 
     assert stage.object() is None
@@ -220,7 +218,9 @@ async def test_case_52_outside_the_pool_is_dropped_by_the_rules_of_the_seed(stag
 
 
 async def test_case_53_outside_the_pool_is_kept_by_default_and_never_available_when_released(stage: PoolStage) -> None:
-    stage.put([entry("a", "10.0.0.1", node="node-2"), entry("out", "192.168.9.9")], ["10.0.0.2", "10.0.0.2", "10.0.0.3"])
+    stage.put(
+        [entry("a", "10.0.0.1", node="node-2"), entry("out", "192.168.9.9")], ["10.0.0.2", "10.0.0.2", "10.0.0.3"]
+    )
     async with stage.pool() as pool:
         await pool.recover()
         status = await pool.status()

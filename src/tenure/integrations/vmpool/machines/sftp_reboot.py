@@ -103,12 +103,16 @@ def _options(access: SftpAccess) -> "asyncssh.SSHClientConnectionOptions":
     )
 
 
-def _known_hosts(folder: str) -> tuple[list["asyncssh.SSHKey"], list["asyncssh.SSHKey"], list["asyncssh.SSHKey"]] | None:
+def _known_hosts(
+    folder: str,
+) -> tuple[list["asyncssh.SSHKey"], list["asyncssh.SSHKey"], list["asyncssh.SSHKey"]] | None:
     """Return the keys that any VM may show, or None if they may show any key."""
     if not folder:
         return None
     asyncssh = _asyncssh()
-    keys = [key for file in sorted(Path(folder).iterdir()) if file.is_file() for key in asyncssh.read_public_key_list(file)]
+    keys = [
+        key for file in sorted(Path(folder).iterdir()) if file.is_file() for key in asyncssh.read_public_key_list(file)
+    ]
     if not keys:
         raise CleanupFailed(f"{folder} has no public keys")
     return keys, [], []

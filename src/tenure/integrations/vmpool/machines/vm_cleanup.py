@@ -49,10 +49,8 @@ def function_cleanup(function: CleanupFunction) -> Cleanup:
     """
 
     async def clean(allocation: VMAllocation) -> None:
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):
-            answer = function(allocation)
-        else:
-            answer = await asyncio.to_thread(function, allocation)
+        is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+        answer = function(allocation) if is_async else await asyncio.to_thread(function, allocation)
         if inspect.isawaitable(answer):
             await answer
 
@@ -62,8 +60,8 @@ def function_cleanup(function: CleanupFunction) -> Cleanup:
 def command_cleanup(words: Sequence[str]) -> Cleanup:
     """Return a cleanup that runs a program, without a shell; it has failed if the program does not exit with 0.
 
-    ``{ip}``, ``{id}``, ``{node}``, ``{pod}`` and ``{namespace}`` in its words are replaced. If no word has ``{ip}``, the
-    IP is the last argument. The program finds the same in ``TENURE_VM_IP``, ``TENURE_VM_ID`` and so on.
+    ``{ip}``, ``{id}``, ``{node}``, ``{pod}`` and ``{namespace}`` in its words are replaced. If no word has ``{ip}``,
+    the IP is the last argument. The program finds the same in ``TENURE_VM_IP``, ``TENURE_VM_ID`` and so on.
     """
     if not words:
         raise ValueError("a cleanup command needs a program")
@@ -103,7 +101,9 @@ def http_cleanup(url: str, *, method: str = "POST", headers: Mapping[str, str] |
         try:
             async with (
                 aiohttp.ClientSession() as session,
-                session.request(method, place, json=_document(allocation), headers=headers, allow_redirects=False) as answer,
+                session.request(
+                    method, place, json=_document(allocation), headers=headers, allow_redirects=False
+                ) as answer,
             ):
                 if not 200 <= answer.status < 300:
                     said = (await answer.content.read(QUOTED)).decode("utf-8", "replace").strip()
