@@ -18,11 +18,11 @@ import pytest
 
 from tenure.integrations.kubernetes import operator as shell
 from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext
-from tenure.integrations.kubernetes.operator_probes import Sample, exposition
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
+from tenure.integrations.kubernetes.runtime.process_probes import Sample, exposition
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Key, key_of
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue

@@ -4,6 +4,7 @@ It may share the ConfigMap with Go managers of the seed's time: the same object,
 to the API server, each as large as the whole state (about 414 bytes an allocated address, 18 a free one).
 """
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Self, TypeVar
@@ -11,6 +12,10 @@ from typing import Self, TypeVar
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import find_credentials
 from tenure.integrations.vmpool.config_map_swap import AnswerLost, ConfigMapSwap, StoredPool, SwapLost
+from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
+from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
+from tenure.integrations.vmpool.node_identity import find_node_identity, find_node_name
+from tenure.integrations.vmpool.node_recovery import NodeRecovery, RecoveryMode, RecoveryReport
 from tenure.integrations.vmpool.pool_changes import PoolChanges, PoolObserver, now
 from tenure.integrations.vmpool.pool_decisions import RepairReport, decide_allocation, decide_release, decide_repair
 from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument, read_document, written_values
@@ -23,6 +28,8 @@ from tenure.integrations.vmpool.pool_errors import (
     PoolUnavailable,
 )
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.pool_metrics import PoolMeter
+from tenure.integrations.vmpool.ready_allocation import allocate_ready
 from tenure.integrations.vmpool.state.allocation_names import (
     check_allocation_id,
     check_node_name,
@@ -67,6 +74,9 @@ class AsyncVMPool:
         if settings is None:
             raise Invalid(NO_CONFIGURATION, field="settings")
         self.settings = settings
+        self.client = client
+        self.meter = observer if isinstance(observer, PoolMeter) else None
+        """What counts, if this pool has one that also counts cleanups."""
         self._find_node_name = find_node_name
         self._swap = ConfigMapSwap(client, settings.namespace, settings.config_map_name)
         self._own = OwnAllocations(settings.line)
@@ -77,11 +87,16 @@ class AsyncVMPool:
     @classmethod
     @contextlib.asynccontextmanager
     async def connect(
-        cls, settings: VMPoolSettings, *, kubeconfig: str | None = None, context: str | None = None
+        cls,
+        settings: VMPoolSettings,
+        *,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        observer: PoolObserver | None = None,
     ) -> AsyncIterator[Self]:
         """Give a pool with a client of its own: by a kubeconfig, or the service account of the pod."""
         async with ApiClient(find_credentials(kubeconfig, context), agent=AGENT) as client:
-            pool = cls(client, settings)
+            pool = cls(client, settings, find_node_name=find_node_name, observer=observer)
             try:
                 yield pool
             finally:
@@ -96,11 +111,14 @@ class AsyncVMPool:
             raise NodeNameUnknown("set NODE_NAME, or the setting node_name")
         return check_node_name(self._find_node_name())
 
-    async def allocate(self, allocation_id: str, pod_name: str = "", pod_namespace: str = "") -> VMAllocation:
+    async def allocate(
+        self, allocation_id: str, pod_name: str = "", pod_namespace: str = "", *, probe: ReadinessProbe | None = None
+    ) -> VMAllocation:
         """Give an id its VM: the one it has already, else one of those that are free, by the hash of the id.
 
-        Raise ``VMPoolExhausted`` if none is free. Cost: one read, and one write if the VM is new; callers at the same
-        time share both. O(n) for reading and writing the text.
+        Raise ``VMPoolExhausted`` if none is free, and ``VMNotReady`` if a probe finds that the VM does not answer.
+        Cost: one read, and one write if the VM is new; callers at the same time share both. O(n) for reading and
+        writing the text. With a probe one more read, and what the VM takes to answer.
         """
         request = AllocationRequest(
             check_allocation_id(allocation_id), self.node_name, check_pod_name(pod_name),
@@ -110,11 +128,17 @@ class AsyncVMPool:
         about = {"node": request.node_name, "id": request.allocation_id, "pod": pod}
 
         def decide(document: PoolDocument) -> PoolChange[VMAllocation]:
-            return decide_allocation(document, self.settings.line, request, now())
+            return self._decide_allocation(document, request)
 
-        entry = await self.change("allocate", decide, about=about)
+        if probe is None:
+            entry = await self.change("allocate", decide, about=about)
+        else:
+            entry = await allocate_ready(self, request, probe, self._decide_allocation)
         self._own.remember(entry)
         return entry
+
+    def _decide_allocation(self, document: PoolDocument, request: AllocationRequest) -> PoolChange[VMAllocation]:
+        return decide_allocation(document, self.settings.line, request, now())
 
     async def deallocate(self, allocation_id: str) -> bool:
         """Take the VM of an id back; return whether the id had one. Cost: one read, and one write if it had."""
@@ -180,6 +204,29 @@ class AsyncVMPool:
             return decide_repair(document, self.settings.line, rule, self._known_node_name, now())
 
         return await self.change("repair", decide, about={"node": self._known_node_name})
+
+    async def recover(
+        self,
+        *,
+        cleanup: CleanupPlan | None = None,
+        mode: RecoveryMode | None = None,
+        node_name: str = "",
+        takes_over: bool = False,
+        stop: asyncio.Event | None = None,
+    ) -> RecoveryReport:
+        """Give back the VMs of this node, which are dead because its adaptor was started again; put the state right.
+
+        They are kept unless there is a cleanup, or ``mode`` is *release* (VD2). A node that is named is recovered on
+        the caller's word, wherever this runs; without a name ``NodeNameTaken`` is raised if another machine has this
+        node's name, unless this one ``takes_over``. Cost: one read, the cleanups and their wait, one read, and one
+        write if anything has changed.
+        """
+        name = check_node_name(node_name) if node_name else self.node_name
+        identity = None if node_name else find_node_identity(name)
+        recovery = NodeRecovery(
+            self, name, cleanup, mode, identity=identity, takes_over=takes_over, meter=self.meter
+        )  # fmt: skip
+        return await recovery.run(stop)
 
     async def reassert(self) -> tuple[VanishedWrite, ...]:
         """Look for allocations of this process that another manager overwrote, assert them again, and report (VD8).

@@ -13,7 +13,8 @@
     │   └── PoolUnavailable        the API server did not answer in time (outcome)
     ├── PoolForbidden              the role does not allow it (403)
     ├── PoolTooLarge               the state would not fit into a ConfigMap (size, limit)
-    └── PoolWriteRefused           the API server will not have this write at all (400, 422, …)
+    ├── PoolWriteRefused           the API server will not have this write at all (400, 422, …)
+    └── VMNotReady                 "invalid allocated IP": the VM does not answer (ip)
 
 A conflict is one only where another writer was faster: a write that is forbidden or too large says so.
 """
@@ -133,3 +134,13 @@ class PoolWriteRefused(TenureError):
     """The API server refuses the write for a reason that no retry removes; nothing was changed."""
 
     code = "pool_write_refused"
+
+
+class VMNotReady(TenureError):
+    """A VM that was to be allocated does not answer; nothing was changed."""
+
+    code = "vm_not_ready"
+
+    def __init__(self, ip: str, cause: str) -> None:
+        super().__init__(wrapped(INVALID_ALLOCATED_IP, ip, cause))
+        self.ip = ip

@@ -7,6 +7,9 @@ from typing import Self
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import Loader, find_credentials
 from tenure.integrations.vmpool.async_vm_pool import AGENT, AsyncVMPool
+from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
+from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
+from tenure.integrations.vmpool.node_recovery import RecoveryMode, RecoveryReport
 from tenure.integrations.vmpool.pool_changes import PoolObserver
 from tenure.integrations.vmpool.pool_decisions import RepairReport
 from tenure.integrations.vmpool.pool_errors import NO_CONFIGURATION
@@ -57,9 +60,11 @@ class VMPool:
         """Return the reports of allocations of this process that vanished, oldest first."""
         return self._pool.vanished
 
-    def allocate(self, allocation_id: str, pod_name: str = "", pod_namespace: str = "") -> VMAllocation:
+    def allocate(
+        self, allocation_id: str, pod_name: str = "", pod_namespace: str = "", *, probe: ReadinessProbe | None = None
+    ) -> VMAllocation:
         """Give an id its VM: the one it has already, else one of those that are free."""
-        return self._thread.run(self._pool.allocate(allocation_id, pod_name, pod_namespace))
+        return self._thread.run(self._pool.allocate(allocation_id, pod_name, pod_namespace, probe=probe))
 
     def deallocate(self, allocation_id: str) -> bool:
         """Take the VM of an id back; return whether the id had one."""
@@ -92,6 +97,19 @@ class VMPool:
     def repair(self, *, outside_pool: OutsidePool | None = None, replace_unreadable: bool = False) -> RepairReport:
         """Put the state right, and return what was wrong."""
         return self._thread.run(self._pool.repair(outside_pool=outside_pool, replace_unreadable=replace_unreadable))
+
+    def recover(
+        self,
+        *,
+        cleanup: CleanupPlan | None = None,
+        mode: RecoveryMode | None = None,
+        node_name: str = "",
+        takes_over: bool = False,
+    ) -> RecoveryReport:
+        """Give back the VMs of this node, which are dead because its adaptor was started again; put the state right."""
+        return self._thread.run(
+            self._pool.recover(cleanup=cleanup, mode=mode, node_name=node_name, takes_over=takes_over)
+        )
 
     def reassert(self) -> tuple[VanishedWrite, ...]:
         """Assert allocations of this process again that another manager overwrote."""

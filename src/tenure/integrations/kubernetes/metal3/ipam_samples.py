@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
-from tenure.integrations.kubernetes.operator_probes import Sample
+from tenure.integrations.kubernetes.runtime.process_probes import Sample
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family
 
 

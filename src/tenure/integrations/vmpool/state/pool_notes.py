@@ -61,6 +61,27 @@ class CleanupFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeNote:
+    """The machine that was last seen under the name of a node, and after which of its starts it was recovered."""
+
+    boot_id: str
+    system_id: str
+    """Of the hardware; empty where the machine does not show it."""
+    seen_at: datetime
+    recovered: str = ""
+    """The boot, or the start of the adaptor, after which the node was recovered last."""
+    earlier_boots: tuple[str, ...] = ()
+    """Boots that were seen under the name before this one, oldest first."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the note as it is written."""
+        return {
+            "bootID": self.boot_id, "systemID": self.system_id, "seenAt": time_text(self.seen_at),
+            "recovered": self.recovered, "earlierBoots": list(self.earlier_boots),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class PoolNotes:
     """All notes of a pool."""
 
@@ -70,10 +91,8 @@ class PoolNotes:
     """By IP."""
     draining: Mapping[str, datetime] = field(default_factory=dict)
     """IPs that are allocated and no longer in the pool, with when that was noted."""
-    boots: Mapping[str, str] = field(default_factory=dict)
-    """The boot for which a node was recovered last, by the name of the node (VD3)."""
-    agents: Mapping[str, str] = field(default_factory=dict)
-    """The identity of the machine whose agent looks after a node, by the name of the node (VD3)."""
+    nodes: Mapping[str, NodeNote] = field(default_factory=dict)
+    """By the name of the node (VD3)."""
     writes: tuple[str, ...] = ()
     """Marks of the last writes, oldest first."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
@@ -103,8 +122,7 @@ def read_notes(text: str | None) -> PoolNotes:
             tuple(_read_line(each) for each in read_list(found.pop("history", None), "history")),
             {ip: _read_failure(each) for ip, each in _popped(found, "cleanupFailed").items()},
             {ip: _read_instant(each, "draining") for ip, each in _popped(found, "draining").items()},
-            {node: read_string(each, "boots") for node, each in _popped(found, "boots").items()},
-            {node: read_string(each, "agents") for node, each in _popped(found, "agents").items()},
+            {name: _read_node(each) for name, each in _popped(found, "nodes").items()},
             tuple(read_string(each, "writes") for each in read_list(found.pop("writes", None), "writes")),
             found,
         )
@@ -118,8 +136,7 @@ def write_notes(notes: PoolNotes) -> str:
         "history": [line.as_json() for line in notes.history],
         "cleanupFailed": {ip: each.as_json() for ip, each in sorted(notes.cleanup_failed.items())},
         "draining": {ip: time_text(at) for ip, at in sorted(notes.draining.items())},
-        "boots": dict(sorted(notes.boots.items())),
-        "agents": dict(sorted(notes.agents.items())),
+        "nodes": {name: each.as_json() for name, each in sorted(notes.nodes.items())},
         "writes": list(notes.writes),
     }
     return write_json({**{name: value for name, value in sections.items() if value}, **notes.unknown})
@@ -143,6 +160,14 @@ def _read_failure(value: object) -> CleanupFailure:
         _read_instant(found.get("at"), "cleanupFailed.at"),
         read_integer(found.get("tries"), "cleanupFailed.tries"),
     )
+
+
+def _read_node(value: object) -> NodeNote:
+    found = read_object(value, "nodes")
+    texts = {name: read_string(found.get(name), f"nodes.{name}") for name in ("bootID", "systemID", "recovered")}
+    earlier = [read_string(each, "nodes.earlierBoots") for each in read_list(found.get("earlierBoots"), "earlierBoots")]
+    at = _read_instant(found.get("seenAt"), "nodes.seenAt")
+    return NodeNote(texts["bootID"], texts["systemID"], at, texts["recovered"], tuple(earlier))
 
 
 def _read_instant(value: object, where: str) -> datetime:

@@ -23,6 +23,8 @@ class AllocationRequest:
     node_name: str
     pod_name: str = ""
     pod_namespace: str = ""
+    passed_over: frozenset[str] = frozenset()
+    """Addresses that are not picked, such as of VMs that do not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +63,17 @@ def allocate(state: PoolState, pool: PoolLine, request: AllocationRequest, now: 
     found = repaired.state.allocated.get(request.allocation_id)
     if found is not None:
         return Allocated(found, repaired.state, is_new=False, findings=repaired.findings)
-    available = repaired.state.available
-    if not available:
+    available, passed_over = repaired.state.available, request.passed_over
+    choice = [ip for ip in available if ip not in passed_over] if passed_over else available
+    if not choice:
         raise VMPoolExhausted(in_use=len(repaired.state.allocated))
-    index = pick_index(len(available), request.allocation_id)
+    ip = choice[pick_index(len(choice), request.allocation_id)]
     entry = VMAllocation(
-        request.allocation_id, available[index], request.node_name, request.pod_name, request.pod_namespace,
-        whole_seconds(now),
+        request.allocation_id, ip, request.node_name, request.pod_name, request.pod_namespace, whole_seconds(now)
     )  # fmt: skip
     check_pick(repaired.state, pool, entry.ip)
     allocated = {**repaired.state.allocated, entry.allocation_id: entry}
+    index = available.index(ip)
     rest = available[:index] + available[index + 1 :]
     changed = replace(repaired.state, allocated=allocated, available=rest)
     return Allocated(entry, changed, is_new=True, findings=repaired.findings)

@@ -1,0 +1,58 @@
+"""When a VM that was told to reboot may be given out again: after a while, or when it was away and is back."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from tenure.integrations.vmpool.machines.vm_port import SSH_PORT, dial
+
+WAIT_S = 5.0
+RETURN_S = 120.0
+LOOK_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class FixedWait:
+    """One wait for all VMs, after the last cleanup; 0 is none."""
+
+    seconds: float = WAIT_S
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitReturn:
+    """Each VM is looked at from its own cleanup on, until its port was closed and is open again."""
+
+    port: int = SSH_PORT
+    within_s: float = RETURN_S
+    every_s: float = LOOK_EVERY_S
+    must_go_away: bool = True
+    """Whether the port must have been closed; not where the cleanup itself waits for the reboot."""
+
+    async def cause_of_absence(self, ip: str) -> str:
+        """Wait until a VM is back; return an empty text, or why it does not count as back."""
+        end = time.monotonic() + self.within_s
+        if self.must_go_away and not await self._seen(end, ip, is_open=False):
+            return f"it was not seen to go away within {self.within_s:g} s"
+        if not await self._seen(end, ip, is_open=True):
+            return f"it was not back on port {self.port} within {self.within_s:g} s"
+        return ""
+
+    async def _seen(self, end: float, ip: str, *, is_open: bool) -> bool:
+        while (left_s := end - time.monotonic()) > 0:
+            if (await dial(ip, self.port, min(left_s, max(self.every_s, 1.0))) == "") == is_open:
+                return True
+            await asyncio.sleep(min(self.every_s, max(0.0, end - time.monotonic())))
+        return False
+
+
+ReturnPlan = FixedWait | AwaitReturn
+
+
+async def wait_unless(stop: asyncio.Event, seconds: float) -> bool:
+    """Wait; return whether the whole time has passed, and not earlier because of ``stop``."""
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        return True
+    return False
