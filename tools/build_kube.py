@@ -58,7 +58,7 @@ TARGETS = {
         290,
     ),
     "seed-manager": Target(
-        "k8s.io/client-go", KUBERNETES.replace("v1.", "v0."), ".", 60, "tests/integrations/vmpool/seed_manager"
+        "k8s.io/client-go", KUBERNETES.replace("v1.", "v0."), ".", 130, "tests/integrations/vmpool/seed_manager"
     ),
 }
 SERVERS = ("etcd", "kube-apiserver")

@@ -81,13 +81,14 @@ def test_go_and_ours_pick_the_same_place(kube: KubeServer, namespace: str) -> No
 
 
 async def test_go_reads_what_ours_wrote_and_writes_it_the_same(kube: KubeServer, namespace: str) -> None:
-    """Bytes: a Go manager that adds an allocation and takes it back leaves our entries as they are written."""
+    """Bytes: a Go manager that adds an allocation and takes it back leaves entries as ours have written them."""
+    managers = SeedManagers(kube.kubeconfig(), namespace, POOL)
+    await asyncio.to_thread(managers.allocate, "b<&>é\u2028")
     async with nodes_of_ours(kube, namespace, 1) as [pool]:
-        for id in ("pod-1", "b<&>é\u2028", "pod-3"):
+        for id in ("pod-1", "a<&>é", "pod-3"):
             await pool.allocate(id, "pod", "ns")
     path = f"/api/v1/namespaces/{namespace}/configmaps/{NAME}"
     ours = kube.ask("GET", path)["data"]
-    managers = SeedManagers(kube.kubeconfig(), namespace, POOL)
 
     await asyncio.to_thread(managers.allocate, "go-1")
     await asyncio.to_thread(managers.deallocate, "go-1")
@@ -101,10 +102,11 @@ async def test_go_reads_what_ours_wrote_and_writes_it_the_same(kube: KubeServer,
 async def test_done_when_1_go_and_ours_on_one_configmap_at_once_lose_nothing_and_double_nothing(
     kube: KubeServer, namespace: str
 ) -> None:
-    """From the creation on. Go managers give up after four tries, which is theirs to report; nothing is lost by it."""
+    """Go managers give up after four tries, which is theirs to report; nothing is lost by it."""
     managers = SeedManagers(kube.kubeconfig(), namespace, POOL)
     async with nodes_of_ours(kube, namespace, 4) as pools:
-        await pools[0].repair()  # two Go managers that create the ConfigMap at once lose an allocation by themselves
+        # Go managers that create the ConfigMap at once lose an allocation by themselves, so it is there before.
+        first = await pools[0].allocate("first")
         with managers.on_cue(nodes=4, count=15, release_every=3) as cued:
             cued.begin()
             ours = await asyncio.gather(*(work(pool, 15, 3) for pool in pools))
@@ -112,7 +114,7 @@ async def test_done_when_1_go_and_ours_on_one_configmap_at_once_lose_nothing_and
         vanished = [each for pool in pools for each in await pool.reassert()]
 
     found = stored(kube, namespace)
-    reported = held_by(done) | {id: ip for held in ours for id, ip in held.items()}
+    reported = {"first": first.ip} | held_by(done) | {id: ip for held in ours for id, ip in held.items()}
     assert found == reported
     assert max(Counter(found.values()).values()) == 1
     assert sum(map(len, ours)) == 4 * 10
@@ -127,7 +129,7 @@ async def test_vd8_every_allocation_of_ours_that_a_manager_of_today_overwrites_i
     caplog.set_level(logging.INFO, "tenure.vmpool")
     managers = SeedManagers(kube.kubeconfig(), namespace, POOL, overwrite=True)
     async with nodes_of_ours(kube, namespace, 2) as pools:
-        await pools[0].repair()
+        await pools[0].allocate("first")
         with managers.on_cue(count=60) as cued:
             cued.begin()
             ours = await asyncio.gather(*(work(pool, 30) for pool in pools))
