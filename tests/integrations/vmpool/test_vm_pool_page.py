@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from tools.build_kube import find_program
 
+from tenure.integrations.vmpool.config_map_swap import StoredPool
+from tenure.integrations.vmpool.pool_document import read_document
 from tenure.integrations.vmpool.pool_log import PoolEvent
-from tenure.integrations.vmpool.pool_metrics import PoolMeter, PoolReading
-from tenure.integrations.vmpool.state.state_repair import RepairKind
+from tenure.integrations.vmpool.pool_metrics import PoolMeter
+from tenure.integrations.vmpool.state.state_repair import PoolLine, RepairKind
 from tenure.integrations.vmpool.vm_pool_settings import SOURCES
 from tests.house.page_player import ROOT, Command, commands_of, play, wrongs
 from tests.infrastructure.free_port import free_port
@@ -58,7 +60,10 @@ def test_vs8_the_commands_of_the_howto_work_and_the_quota_refuses_the_pod_that_i
         until = "until kubectl get quota pool-vms -o jsonpath='{.status.hard}' | grep -q vm; do sleep 0.2; done"
         pods = "for number in $(seq 21); do sed s/NUMBER/$number/ pod.yaml | kubectl create -f -; done > made 2>&1"
         (tmp_path / "pod.yaml").write_text(POD, "utf-8")
-        told = [Command(until), Command(f"{pods}; grep -c created made; grep -o 'exceeded quota: pool-vms' made", QUOTA)]
+        told = [
+            Command(until),
+            Command(f"{pods}; grep -c created made; grep -o 'exceeded quota: pool-vms' made", QUOTA),
+        ]
         assert played(server, told, tmp_path) == []
 
 
@@ -89,8 +94,9 @@ def test_vs7_there_is_one_expression_for_each_key_metric_and_a_panel_with_it() -
 
 
 def test_vs7_expressions_ask_only_for_metrics_that_there_are() -> None:
-    meter = PoolMeter("p")
-    meter.saw(PoolReading(1, 1))
+    line = PoolLine(("192.0.2.1",))
+    meter = PoolMeter("p", line)
+    meter.read(read_document(StoredPool(), line))
     meter.operation("allocate", "new", 0.1, 1)
     shown = {f"{sample.name}{sample.suffix}" for sample in meter.samples()}
     page = HOWTO.read_text("utf-8")

@@ -12,7 +12,7 @@ from tenure.doors.cli.output.vm_pool_json_keys import (
     VM_POOL_RECOVERY,
     VM_POOL_STATUS,
 )
-from tenure.integrations.vmpool.vm_pool_settings import SOURCES
+from tenure.integrations.vmpool.vm_pool_settings import SOURCES, SettingSource
 from tests.doors.cli.site import Site
 from tests.doors.cli.test_reference import COMMANDS, IN_A_CLUSTER
 from tests.infrastructure.kube import KubeServer
@@ -136,11 +136,10 @@ def test_a_role_that_does_not_allow_it_has_an_exit_code_of_its_own(kube: KubeSer
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.argument)
-def test_vs4_a_setting_is_an_option_with_a_variable(source: object) -> None:
-    assert source in SOURCES
-    flags = {flag for parameter in COMMANDS["vmpool", "repair"].params for flag in parameter.opts}
+def test_vs4_a_setting_is_an_option_with_a_variable(source: SettingSource) -> None:
+    options = {flag: each for each in COMMANDS["vmpool", "repair"].params for flag in each.opts}
 
-    assert source.flag in flags  # type: ignore[attr-defined]
+    assert source.variable in str(getattr(options[source.flag], "help", ""))
 
 
 def test_vs4_an_option_counts_before_its_variable(site: Site, stage: PoolStage) -> None:

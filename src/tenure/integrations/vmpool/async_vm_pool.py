@@ -6,7 +6,8 @@ to the API server, each as large as the whole state (about 414 bytes an allocate
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Self, TypeVar
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -26,10 +27,12 @@ from tenure.integrations.vmpool.pool_errors import (
     PoolStateUnreadable,
     PoolSwapConflict,
     PoolUnavailable,
+    VMPoolExhausted,
 )
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.integrations.vmpool.ready_allocation import allocate_ready
+from tenure.integrations.vmpool.retry_schedule import RetrySchedule
 from tenure.integrations.vmpool.state.allocation_names import (
     check_allocation_id,
     check_node_name,
@@ -42,14 +45,17 @@ from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import OutsidePool, PoolFinding, repair_state
 from tenure.integrations.vmpool.state.state_rules import AllocationRequest, ids_of_ip
 from tenure.integrations.vmpool.vanished_writes import OwnAllocations, VanishedWrite
-from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
+from tenure.integrations.vmpool.vm_pool_settings import LONGEST_S, VMPoolSettings
 from tenure.integrations.vmpool.vm_pool_status import VMPoolStatus, status_of
 from tenure.kernel.errors import Invalid
+from tenure.kernel.names import shown
 
 T = TypeVar("T")
 
 AGENT = "tenure-vmpool"
 """What requests call themselves; the API server names the manager of written fields so."""
+WAITING = RetrySchedule(base_s=0.2)
+"""How often a full pool is read by a caller that waits for a VM: after a second at the latest."""
 LONGEST_COPIED_NAME = 220
 """So much of the name of a ConfigMap is in the name of its copy, which must not be longer than 253 characters."""
 
@@ -112,30 +118,35 @@ class AsyncVMPool:
         return check_node_name(self._find_node_name())
 
     async def allocate(
-        self, allocation_id: str, pod_name: str = "", pod_namespace: str = "", *, probe: ReadinessProbe | None = None
+        self,
+        allocation_id: str,
+        pod_name: str = "",
+        pod_namespace: str = "",
+        *,
+        wait_s: float = 0.0,
+        probe: ReadinessProbe | None = None,
     ) -> VMAllocation:
         """Give an id its VM: the one it has already, else one of those that are free, by the hash of the id.
 
-        Raise ``VMPoolExhausted`` if none is free, and ``VMNotReady`` if a probe finds that the VM does not answer.
-        Cost: one read, and one write if the VM is new; callers at the same time share both. O(n) for reading and
-        writing the text. With a probe one more read, and what the VM takes to answer.
+        Raise ``VMPoolExhausted`` if none is free, also after ``wait_s``: the pool is read again and again until then,
+        and whoever reads first after a release gets the VM (VS10). Raise ``VMNotReady`` if a probe finds that the VM
+        does not answer. Cost: one read, and one write if the VM is new; callers at the same time share both. O(n) for
+        reading and writing the text. With a probe one more read, and what the VM takes to answer.
         """
         request = AllocationRequest(
             check_allocation_id(allocation_id), self.node_name, check_pod_name(pod_name),
             check_pod_namespace(pod_namespace),
         )  # fmt: skip
-        pod = f"{pod_namespace}/{pod_name}" if pod_name else ""
-        about = {"node": request.node_name, "id": request.allocation_id, "pod": pod}
-
-        def decide(document: PoolDocument) -> PoolChange[VMAllocation]:
-            return self._decide_allocation(document, request)
-
-        if probe is None:
-            entry = await self.change("allocate", decide, about=about)
-        else:
-            entry = await allocate_ready(self, request, probe, self._decide_allocation)
+        entry = await free_within(check_wait(wait_s), lambda: self._allocate(request, probe))
         self._own.remember(entry)
         return entry
+
+    async def _allocate(self, request: AllocationRequest, probe: ReadinessProbe | None) -> VMAllocation:
+        if probe is not None:
+            return await allocate_ready(self, request, probe, self._decide_allocation)
+        pod = f"{request.pod_namespace}/{request.pod_name}" if request.pod_name else ""
+        about = {"node": request.node_name, "id": request.allocation_id, "pod": pod}
+        return await self.change("allocate", lambda document: self._decide_allocation(document, request), about=about)
 
     def _decide_allocation(self, document: PoolDocument, request: AllocationRequest) -> PoolChange[VMAllocation]:
         return decide_allocation(document, self.settings.line, request, now())
@@ -293,6 +304,28 @@ class AsyncVMPool:
             raise PoolSwapConflict("repair", str(error), attempts=1) from error
         audit(PoolEvent.REPAIRED, node=self._known_node_name, reason=problem, copy=copy)
         return RepairReport(is_written=True, copy=copy)
+
+
+def check_wait(wait_s: object) -> float:
+    """Return how long to wait for a VM that is free, or say what is wrong."""
+    if not isinstance(wait_s, int | float) or isinstance(wait_s, bool) or not 0 <= wait_s <= LONGEST_S:
+        raise Invalid(f"wait_s: seconds from 0 on are needed, a day at most, not {shown(wait_s)}", field="wait_s")
+    return float(wait_s)
+
+
+async def free_within(wait_s: float, allocate: Callable[[], Awaitable[VMAllocation]]) -> VMAllocation:
+    """Allocate, and as long as no VM is free try again, until the time is up; then raise ``VMPoolExhausted``."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + wait_s
+    for tried in itertools.count(1):
+        try:
+            return await allocate()
+        except VMPoolExhausted:
+            left_s = end - loop.time()
+            if left_s <= 0:
+                raise
+        await asyncio.sleep(min(WAITING.delay_s(tried) or 0.0, left_s))
+    raise AssertionError("it is tried for ever")
 
 
 def _unreadable(stored: StoredPool, settings: VMPoolSettings) -> tuple[str, PoolState]:

@@ -61,10 +61,17 @@ class VMPool:
         return self._pool.vanished
 
     def allocate(
-        self, allocation_id: str, pod_name: str = "", pod_namespace: str = "", *, probe: ReadinessProbe | None = None
+        self,
+        allocation_id: str,
+        pod_name: str = "",
+        pod_namespace: str = "",
+        *,
+        wait_s: float = 0.0,
+        probe: ReadinessProbe | None = None,
     ) -> VMAllocation:
         """Give an id its VM: the one it has already, else one of those that are free."""
-        return self._thread.run(self._pool.allocate(allocation_id, pod_name, pod_namespace, probe=probe))
+        waited = self._pool.allocate(allocation_id, pod_name, pod_namespace, wait_s=wait_s, probe=probe)
+        return self._thread.run(waited)
 
     def deallocate(self, allocation_id: str) -> bool:
         """Take the VM of an id back; return whether the id had one."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenure.doors.cli.commands.vmpool.cleanup_options import cleanup_options, read_cleanup
-from tenure.doors.cli.commands.vmpool.open_vm_pool import loaded, pool_options, run_on_pool, setting_option
+from tenure.doors.cli.commands.vmpool.open_vm_pool import pool_options, run_on_pool, setting_option
 from tenure.doors.cli.commands.vmpool.pool_care import OUTSIDE_POOL, finding_document
 from tenure.doors.cli.commands.vmpool.vm_allocations import allocation_document
 from tenure.doors.cli.framework.click_base import command
@@ -15,33 +15,34 @@ from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
     from tenure.integrations.vmpool.node_recovery import RecoveryReport
 
 
 @command("recover")
 @cleanup_options
+@click.option("--take-over", is_flag=True, help="This machine has taken the place of another one of its name.")
 @pool_options
 @setting_option(OUTSIDE_POOL)
 @click.pass_context
 @pass_session
-def recover(session: Session, context: click.Context, mode: str | None, **said: Any) -> None:
+def recover(session: Session, context: click.Context, mode: str | None, take_over: bool, **said: Any) -> None:
     """Release what a dead node had, after its VMs were cleaned up, and put the state right; or only the latter.
 
-    With a cleanup, all allocations of `--node-name` are of VMs that may be rebooted; without, they are kept, unless
-    `--mode release` says that they are dead. A VM whose cleanup fails stays allocated, and the exit code is 1.
+    With a cleanup, all VMs of the node are dead and may be rebooted; without, allocations are kept, unless `--mode
+    release` says that their VMs are dead. `--node-name` names any node, without it this one is meant. A VM whose
+    cleanup fails stays allocated, and the exit code is 1.
 
     For example:
       tenure vmpool recover --node-name worker-1
       tenure vmpool recover --node-name worker-1 --mode release
     """
-    cleanup = read_cleanup(said)
-
-    async def work(pool: "AsyncVMPool") -> "RecoveryReport":
-        found: RecoveryReport = await loaded("node_recovery").NodeRecovery(pool, pool.node_name, cleanup, mode).run()
-        return found
-
-    report = run_on_pool(said, work)
+    how: Any = {
+        "cleanup": read_cleanup(said),
+        "mode": mode,
+        "takes_over": take_over,
+        "node_name": said["node_name"] or "",
+    }
+    report = run_on_pool(said, lambda pool: pool.recover(**how))
     answer(session, recovery_document(report), "\n".join(_recovery_lines(report)))
     if report.failed:
         context.exit(FINDINGS)

@@ -89,7 +89,7 @@ async def _run(session: Session, settings: VMPoolSettings, agent_settings: Any, 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    meter = loaded("pool_metrics").PoolMeter(settings.config_map_name)
+    meter = loaded("pool_metrics").PoolMeter(settings.config_map_name, settings.line)
     async with opened_pool(settings, observer=meter, **cluster) as pool:
         await loaded("pool_agent").run_agent(
             pool, agent_settings, stopped, lambda port: _announce(session, pool, agent_settings.host, port)

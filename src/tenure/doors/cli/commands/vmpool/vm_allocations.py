@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands.vmpool.open_vm_pool import pool_options, run_on_pool
+from tenure.doors.cli.commands.vmpool.open_vm_pool import loaded, pool_options, run_on_pool
 from tenure.doors.cli.framework.click_base import command, with_options
 from tenure.doors.cli.framework.exit_codes import warn
 from tenure.doors.cli.output.json_documents import time_text
@@ -40,17 +40,35 @@ which_options = with_options(
     "--wait",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
-    help="Wait so long for a VM if none is free [default: 0].",
+    default=0.0,
+    help="Wait so long for a VM if none is free.",
 )
+@click.option(
+    "--probe-port",
+    type=click.IntRange(1, 65535),
+    metavar="PORT",
+    help="Give only a VM that answers on this port [default: none is asked].",
+)
+@click.option("--try-next", is_flag=True, help="With --probe-port: try another VM where one does not answer.")
 @pool_options
 @pass_session
-def allocate(session: Session, id: str, pod_name: str, pod_namespace: str, wait: float | None, **said: Any) -> None:
+def allocate(
+    session: Session,
+    id: str,
+    pod_name: str,
+    pod_namespace: str,
+    wait: float,
+    probe_port: int | None,
+    try_next: bool,
+    **said: Any,
+) -> None:
     """Give an id a VM; an id that has one gets the same again.
 
     For example:
       tenure vmpool allocate nginx-3f1c9d2e --pod-name nginx --pod-namespace default
     """
-    given = run_on_pool(said, lambda pool: pool.allocate(id, pod_name, pod_namespace, wait_s=wait))
+    probe = None if probe_port is None else loaded("machines.vm_port").ReadinessProbe(probe_port, tries_next=try_next)
+    given = run_on_pool(said, lambda pool: pool.allocate(id, pod_name, pod_namespace, wait_s=wait, probe=probe))
     answer(
         session, allocation_document(given), f"{given.ip} is allocated to {given.allocation_id} on {given.node_name}"
     )
