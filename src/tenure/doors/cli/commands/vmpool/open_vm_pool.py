@@ -50,7 +50,9 @@ cluster_options = with_options(
         metavar="FILE",
         help="How to reach the cluster [default: the pod's own account, else $KUBECONFIG].",
     ),
-    click.option("--context", metavar="NAME", help="Another context of the kubeconfig than its current one."),
+    click.option(
+        "--context", "kube_context", metavar="NAME", help="Another context of the kubeconfig than its current one."
+    ),
 )
 pool_options = with_options(settings_options("outside_pool"), cluster_options)
 
@@ -79,22 +81,25 @@ def run_on_pool(said: dict[str, Any], work: "Callable[[AsyncVMPool], Awaitable[T
 
 
 async def _on_pool(
-    settings: VMPoolSettings, work: "Callable[[AsyncVMPool], Awaitable[T]]", kubeconfig: str | None, context: str | None
+    settings: VMPoolSettings,
+    work: "Callable[[AsyncVMPool], Awaitable[T]]",
+    kubeconfig: str | None,
+    kube_context: str | None,
 ) -> T:
-    async with opened_pool(settings, kubeconfig, context) as pool:
+    async with opened_pool(settings, kubeconfig, kube_context) as pool:
         return await work(pool)
 
 
 @contextlib.asynccontextmanager
 async def opened_pool(
-    settings: VMPoolSettings, kubeconfig: str | None, context: str | None, observer: "PoolObserver | None" = None
+    settings: VMPoolSettings, kubeconfig: str | None, kube_context: str | None, observer: "PoolObserver | None" = None
 ) -> "AsyncIterator[AsyncVMPool]":
     """Give the pool, with a client of its own."""
     credentials = loaded("runtime.credentials", "kubernetes")
     client = loaded("runtime.api_client", "kubernetes").ApiClient
     pools, identity = loaded("async_vm_pool"), loaded("node_identity")
     try:
-        async with client(credentials.find_credentials(kubeconfig, context), agent=pools.AGENT) as opened:
+        async with client(credentials.find_credentials(kubeconfig, kube_context), agent=pools.AGENT) as opened:
             pool = pools.AsyncVMPool(opened, settings, find_node_name=identity.find_node_name, observer=observer)
             try:
                 yield pool
