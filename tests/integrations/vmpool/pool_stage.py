@@ -135,10 +135,8 @@ class PoolStage:
 
     def settings(self, *ips: str, **words: Any) -> VMPoolSettings:
         """Write settings for this namespace."""
-        return VMPoolSettings(
-            **{"pool_ips": ips or TWO, "namespace": self.namespace, "node_name": "node-1", "operation_timeout_s": 10.0}
-            | words
-        )
+        usual: dict[str, Any] = {"namespace": self.namespace, "node_name": "node-1", "operation_timeout_s": 10.0}
+        return VMPoolSettings(pool_ips=ips or TWO, **{**usual, **words})
 
     async def pool(self, *ips: str, client: ApiClient | None = None, **words: Any) -> AsyncVMPool:
         """Open a manager of its own, as another node would have."""

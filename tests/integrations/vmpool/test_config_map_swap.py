@@ -1,6 +1,7 @@
 """The ConfigMap itself: what a role allows, what the API server refuses, and what each refusal is called."""
 
 import asyncio
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -124,10 +125,11 @@ async def test_case_78_exactly_what_fits_is_written_and_one_byte_more_is_not(sta
     await pool.deallocate("a")
     one = stage.object()["data"]
     await pool.allocate("a")
-    size = sum(len(text) for text in stage.object()["data"].values()) + len("12345678") + 4
-    rest = LARGEST_CONFIG_MAP - size
+    blob = b"12345"
+    rest = LARGEST_CONFIG_MAP - sum(len(text) for text in stage.object()["data"].values()) - len(blob)
     for surplus, fits in ((0, True), (1, False)):
-        stage.put(one[STATE_KEY], **{NOTES_KEY: one[NOTES_KEY], "filler": "x" * (rest + surplus)})
+        values = {STATE_KEY: one[STATE_KEY], NOTES_KEY: one[NOTES_KEY], "filler": "x" * (rest + surplus)}
+        stage.put_object({"data": values, "binaryData": {"blob": base64.b64encode(blob).decode()}})
         try:
             await pool.allocate("a")
             found = True
@@ -136,7 +138,7 @@ async def test_case_78_exactly_what_fits_is_written_and_one_byte_more_is_not(sta
         assert found is fits
         if fits:
             stored = sum(len(text) for text in stage.object()["data"].values())
-            assert stored == LARGEST_CONFIG_MAP
+            assert stored + len(blob) == LARGEST_CONFIG_MAP
 
 
 async def test_case_78_a_release_is_possible_where_an_allocation_is_not(stage: PoolStage) -> None:

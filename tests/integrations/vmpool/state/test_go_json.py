@@ -40,7 +40,7 @@ def test_characters_are_escaped_as_in_go(text: str, written: str) -> None:
 
 
 def test_blocks_are_indented_by_two_and_empty_ones_are_short() -> None:
-    value = {"a": [], "b": {}, "c": None, "d": [1, {"e": True}], "f": False}
+    value: dict[str, Any] = {"a": [], "b": {}, "c": None, "d": [1, {"e": True}], "f": False}
 
     lines = ["{", '  "a": [],', '  "b": {},', '  "c": null,', '  "d": [', "    1,", "    {", '      "e": true', "    }"]
     assert write_json(value).split("\n") == [*lines, "  ],", '  "f": false', "}"]

@@ -8,6 +8,11 @@ import pytest
 from tenure.integrations.vmpool.state.ip_list import canonical_ip, check_ip, check_pool_ips, read_ip_list
 from tenure.kernel.errors import Invalid
 
+WRONG: list[Any] = [
+    "", " 10.0.0.1", "10.0.0.1 ", "010.0.0.1", "10.0.0.256", "10.0.0", "10.0.0.0/24", "999.1.1.1", "invalid-ip",
+    "1.2.3.4%eth0", "fe80::1%", "invalid IP", "１0.0.0.1", "10.0.0.1-10.0.0.2", 5, None, b"10.0.0.1", [],
+]  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("text", "spelled"),
@@ -20,12 +25,9 @@ from tenure.kernel.errors import Invalid
         ("fe80::1%eth0", "fe80::1%eth0"),
         ("fe80::1%eth-0", "fe80::1%eth-0"),
         ("::", "::"),
-        *[(wrong, None) for wrong in (
-            "", " 10.0.0.1", "10.0.0.1 ", "010.0.0.1", "10.0.0.256", "10.0.0", "10.0.0.0/24", "999.1.1.1", "invalid-ip",
-            "1.2.3.4%eth0", "fe80::1%", "invalid IP", "１0.0.0.1", "10.0.0.1-10.0.0.2", 5, None, b"10.0.0.1", [],
-        )],
+        *[(wrong, None) for wrong in WRONG],
     ],
-)  # fmt: skip
+)
 def test_case_33_an_address_has_one_spelling(text: Any, spelled: str | None) -> None:
     assert canonical_ip(text) == spelled
 

@@ -156,5 +156,5 @@ def test_whatever_the_state_was_it_is_right_afterwards(wrong: PoolState, outside
     assert repair_state(state, POOL, outside_pool=outside).is_changed is False  # type: ignore[arg-type]
     assert found.is_changed == (state is not wrong)
     assert is_consistent(state, POOL) or any(ip not in POOL.known for ip in held)
-    again = repair_state(replace(wrong, allocated=dict(reversed(wrong.allocated.items()))), POOL, outside_pool=outside)  # type: ignore[arg-type]
-    assert again.state == state
+    turned = replace(wrong, allocated=dict(reversed(list(wrong.allocated.items()))))
+    assert repair_state(turned, POOL, outside_pool=outside).state == state  # type: ignore[arg-type]
