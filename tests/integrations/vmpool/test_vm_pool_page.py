@@ -43,7 +43,7 @@ def test_the_tutorial_leads_from_an_empty_cluster_to_a_recovered_node(tmp_path: 
     """Done-when 5. The page's port is exchanged for a free one, since others may have it."""
     text = TUTORIAL.read_text("utf-8").replace("8082", str(free_port()))
     with private_kube() as server:
-        assert played(server, commands_of(text), tmp_path) == []
+        assert "\n".join(played(server, commands_of(text), tmp_path)) == ""
 
 
 @pytest.mark.proof

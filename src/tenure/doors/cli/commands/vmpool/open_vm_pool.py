@@ -2,13 +2,14 @@
 
 import contextlib
 import importlib
+import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tenure.doors.cli.commands.operator.run_operator import MODULES
+from tenure.doors.cli.commands.operator.run_operator import MODULES, log_to_stderr
 from tenure.doors.cli.framework.click_base import with_options
 from tenure.doors.cli.session import run_alone
 from tenure.integrations.vmpool.vm_pool_settings import SOURCES, SettingSource, VMPoolSettings
@@ -54,7 +55,13 @@ cluster_options = with_options(
         "--context", "kube_context", metavar="NAME", help="Another context of the kubeconfig than its current one."
     ),
 )
-pool_options = with_options(settings_options("outside_pool"), cluster_options)
+log_option = click.option(
+    "--log",
+    type=click.Choice(["text", "json"]),
+    help="Write log lines to standard error, and how they look [default: none].",
+)
+agent_options = with_options(settings_options("outside_pool"), cluster_options)
+pool_options = with_options(agent_options, log_option)
 
 
 def loaded(module: str, integration: str = "vmpool") -> Any:
@@ -76,6 +83,12 @@ def read_settings(said: dict[str, Any]) -> VMPoolSettings:
 
 def run_on_pool(said: dict[str, Any], work: "Callable[[AsyncVMPool], Awaitable[T]]") -> T:
     """Open the pool that the options name, and do one piece of work on it."""
+    log = said.pop("log")
+    if log is None:
+        # Without any handler Python itself would print warnings, among what scripts read.
+        logging.getLogger("tenure").addHandler(logging.NullHandler())
+    else:
+        log_to_stderr(log, stamped=True)
     settings = read_settings(said)
     return run_alone(_on_pool(settings, work, **said))
 

@@ -10,9 +10,9 @@ import click
 from tenure.doors.cli.commands.operator.run_operator import log_to_stderr
 from tenure.doors.cli.commands.vmpool.cleanup_options import cleanup_options, positive, read_cleanup
 from tenure.doors.cli.commands.vmpool.open_vm_pool import (
+    agent_options,
     loaded,
     opened_pool,
-    pool_options,
     read_settings,
     setting_option,
 )
@@ -49,7 +49,7 @@ from tenure.integrations.vmpool.vm_pool_settings import SOURCES, VMPoolSettings
     "--log", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How log lines look."
 )
 @click.option("--check", is_flag=True, help="Only check the settings, and print them.")
-@pool_options
+@agent_options
 @setting_option(OUTSIDE_POOL)
 @pass_session
 def agent(
@@ -80,7 +80,7 @@ def agent(
     if check:
         _print_settings(session, pool_settings, settings)
         return
-    log_to_stderr(log)
+    log_to_stderr(log, stamped=True)
     asyncio.run(_run(session, pool_settings, settings, **said))
 
 

@@ -145,7 +145,7 @@ def status(session: Session, **said: Any) -> None:
         "available": found.available,
         "in use": found.in_use,
         "configured": found.pool_size,
-        "draining": found.draining,
+        "draining": list(found.draining),
         "cleanup failed": list(found.cleanup_failed),
         "state": stored if found.is_there else "not there yet: the first write creates it",
         "last updated": document["last_updated"],
