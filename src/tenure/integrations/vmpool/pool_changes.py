@@ -144,6 +144,7 @@ class PoolChanges:
         self._waiting: list[Ticket] = []
         self._doubts: list[DoubtfulWrite] = []
         self._worker: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
 
     async def change(
         self, operation: str, decide: Decide[T], about: Mapping[str, object], timeout_s: float | None = None
@@ -153,6 +154,8 @@ class PoolChanges:
         began = time.monotonic()
         limit_s = self._settings.operation_timeout_s if timeout_s is None else timeout_s
         ticket = Ticket(operation, decide, loop.time() + limit_s, loop.create_future(), about)
+        if not self._take_turn():
+            self._wake.set()
         self._waiting.append(ticket)
         if self._worker is None:
             self._worker = loop.create_task(self._work())
@@ -201,11 +204,18 @@ class PoolChanges:
         try:
             while self._take_turn():
                 batch, self._waiting = self._waiting, []
-                delay_s = await self._round(batch)
-                if delay_s:
-                    await asyncio.sleep(delay_s)
+                await self._pause(await self._round(batch))
         finally:
             self._worker = None
+
+    async def _pause(self, delay_s: float) -> None:
+        """Wait before the next round; not for callers that are gone, if others come."""
+        if not delay_s:
+            return
+        self._wake.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay_s):
+                await self._wake.wait()
 
     def _take_turn(self) -> bool:
         self._waiting = [ticket for ticket in self._waiting if not ticket.answer.done()]
@@ -331,6 +341,8 @@ class PoolChanges:
         """Put callers in line again that may try once more; return how long to wait before they do."""
         delays = []
         for ticket in batch:
+            if ticket.answer.done():
+                continue
             ticket.problem = problem
             if isinstance(problem, SwapLost):
                 ticket.conflicts += 1

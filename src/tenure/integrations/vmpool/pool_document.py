@@ -12,6 +12,7 @@ from tenure.integrations.vmpool.state.pool_state import PoolState, read_state, w
 from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,10 @@ class PoolDocument:
 
 
 @dataclass(frozen=True)
-class PoolChange(Generic[T]):
+class PoolChange(Generic[T_co]):
     """What was decided: the answer, and what is to be written for it, if anything is."""
 
-    result: T
+    result: T_co
     state: PoolState | None = None
     """The whole new state, without a new version; none: as it is."""
     notes: PoolNotes | None = None

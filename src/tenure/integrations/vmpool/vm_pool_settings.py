@@ -84,13 +84,14 @@ class VMPoolSettings:
     line: PoolLine = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        set_ = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - frozen from here on
-        set_("pool_ips", check_pool_ips(self.pool_ips))
-        set_("line", PoolLine(tuple(self.pool_ips)))
+        self._set(pool_ips=check_pool_ips(self.pool_ips))
+        self._set(line=PoolLine(tuple(self.pool_ips)))
         check_namespace(self.namespace, field="namespace")
         check_object_name(self.config_map_name, field="config_map_name")
-        set_("operation_timeout_s", _seconds(self.operation_timeout_s, "operation_timeout_s"))
-        set_("retry_interval_s", _seconds(self.retry_interval_s, "retry_interval_s"))
+        self._set(
+            operation_timeout_s=_seconds(self.operation_timeout_s, "operation_timeout_s"),
+            retry_interval_s=_seconds(self.retry_interval_s, "retry_interval_s"),
+        )
         if self.max_retries is not None:
             _count(self.max_retries, "max_retries")
         _count(self.history, "history")
@@ -101,6 +102,11 @@ class VMPoolSettings:
         smallest = len(write_state(PoolState.fresh(self.line.ips)))
         if smallest > LARGEST_CONFIG_MAP:
             raise PoolTooLarge(size=smallest, limit=LARGEST_CONFIG_MAP)
+
+    def _set(self, **values: object) -> None:
+        """Write what was read of a word; from here on it is frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def upstream(cls, pool_ips: Sequence[str], **given: Any) -> Self:

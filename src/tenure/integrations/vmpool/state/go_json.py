@@ -208,7 +208,7 @@ def _whole(text: str) -> str:
 
 
 def _integer(digits: str) -> int | NumberText:
-    return int(digits) if len(digits) <= LONGEST_INTEGER + 1 else NumberText(digits)
+    return int(digits) if len(digits) <= LONGEST_INTEGER + 1 and digits != "-0" else NumberText(digits)
 
 
 def _refuse(constant: str) -> NoReturn:

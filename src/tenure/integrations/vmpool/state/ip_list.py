@@ -101,11 +101,11 @@ def _expanded(entry: str, most: int, field: str) -> tuple[list[str], str]:
 
 
 def _ends(entry: str, field: str) -> tuple[Address, Address]:
-    texts = entry.split("-")
     # Blanks inside a range are refused, as by the Go managers: what is meant by them is a guess.
-    ends = [_parsed(text) for text in texts]
-    if len(ends) != 2 or ends[0] is None or ends[1] is None:
-        wrong = next((text for text, end in zip(texts, ends, strict=True) if end is None), entry)
+    texts = entry.split("-")
+    ends = [end for end in map(_parsed, texts) if end is not None]
+    if len(texts) != 2 or len(ends) != 2:
+        wrong = next((text for text in texts if _parsed(text) is None), entry)
         raise Invalid(f"{_not_an_ip(wrong)} in the range {shown(entry)} of {field}", field=field)
     first, last = ends
     if any("%" in text for text in texts):
