@@ -21,7 +21,7 @@ KERNEL_STATISTICS = Path("/proc/stat")
 SYSTEM_ID = Path("/sys/class/dmi/id/product_uuid")
 """Of the hardware or the hypervisor. ``/etc/machine-id`` would not do: a container has one of its own, or a new one
 each time it is started."""
-EARLIER_BOOTS = 8
+EARLIER_BOOTS = 4
 
 
 @dataclass(frozen=True, slots=True)

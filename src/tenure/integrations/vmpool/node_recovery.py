@@ -132,7 +132,9 @@ class NodeRecovery:
         self, is_due: Callable[[CleanupFailure], bool], stop: asyncio.Event | None = None
     ) -> RecoveryReport:
         """Clean up again those VMs of the node whose cleanup has failed before, and release what is clean now."""
-        return await self._run(lambda document: self._failed(document, is_due), stop or asyncio.Event())
+        # They are known to be dead, whatever is done with others.
+        certain = replace(self, mode="release")
+        return await certain._run(lambda document: self._failed(document, is_due), stop or asyncio.Event())
 
     async def _run(self, select: Select, stop: asyncio.Event, *, is_repaired: bool = False) -> RecoveryReport:
         began = time.monotonic()
@@ -142,13 +144,15 @@ class NodeRecovery:
         dead = {each.allocation_id: each for each in select(document)} if mode == "release" else {}
         usable, untouched = _sorted(document.state, dead, self.pool.settings.line)
         try:
-            causes = await self._clean(usable.values(), stop)
+            causes = await self._clean(usable.values(), document.notes, stop)
         except RoundStopped:
             causes = None
         settlement = _Settlement(self, mode, dead, usable, untouched, causes, is_repaired)
         report = await self.pool.change("recover", settlement.decide, about={"node": self.node_name})
         report = replace(report, seconds=time.monotonic() - began)
-        self._count(report)
+        if self.meter is not None and is_repaired:
+            self.meter.recovered(report.seconds)
+        _log_report(report)
         if causes is None:
             raise RecoveryInterrupted(report)
         return report
@@ -175,21 +179,15 @@ class NodeRecovery:
         if reason := name_clash(notes.nodes.get(self.node_name), self.identity):
             raise NodeNameTaken(self.node_name, reason)
 
-    async def _clean(self, allocations: Iterable[VMAllocation], stop: asyncio.Event) -> dict[str, str]:
+    async def _clean(
+        self, allocations: Iterable[VMAllocation], notes: PoolNotes, stop: asyncio.Event
+    ) -> dict[str, str]:
         """Return by IP why VMs are not usable; without a cleanup all are."""
         vms = list(allocations)
         if self.cleanup is None or not vms:
             return {each.ip: "" for each in vms}
-        return await clean_vms(self.cleanup, vms, stop, self.meter)
-
-    def _count(self, report: RecoveryReport) -> None:
-        if self.meter is not None:
-            self.meter.recovered(report.seconds)
-        audit(
-            PoolEvent.RECOVERY, node=report.node_name, mode=report.mode, released=len(report.released),
-            failed=len(report.failed), dropped=len(report.dropped), changed=len(report.changed),
-            kept=len(report.kept), repaired=len(report.repairs), seconds=f"{report.seconds:.3f}",
-        )  # fmt: skip
+        tries = {ip: each.tries for ip, each in notes.cleanup_failed.items()}
+        return await clean_vms(self.cleanup, vms, stop, earlier_tries=tries, meter=self.meter)
 
 
 def _entries(state: PoolState, node_name: str) -> list[VMAllocation]:
@@ -304,7 +302,7 @@ class _Settlement:
         noted = noted_again(notes.nodes.get(recovery.node_name), recovery.identity, now)
         if recovery.recovered and self.causes is not None:
             noted = replace(noted, recovered=recovery.recovered)
-        return replace(notes, nodes={**notes.nodes, recovery.node_name: noted})
+        return notes.with_node(recovery.node_name, noted)
 
 
 def _log_endings(report: RecoveryReport, attempt: int) -> None:
@@ -313,6 +311,14 @@ def _log_endings(report: RecoveryReport, attempt: int) -> None:
         audit(PoolEvent.CLEANUP_FAILED, **_about(each.allocation), attempt=attempt, cause=each.cause)
     for entry in report.released:
         audit(PoolEvent.RELEASED, **_about(entry), attempt=attempt)
+
+
+def _log_report(report: RecoveryReport) -> None:
+    audit(
+        PoolEvent.RECOVERY, node=report.node_name, mode=report.mode, released=len(report.released),
+        failed=len(report.failed), dropped=len(report.dropped), changed=len(report.changed),
+        kept=len(report.kept), repaired=len(report.repairs), seconds=f"{report.seconds:.3f}",
+    )  # fmt: skip
 
 
 def _about(entry: VMAllocation) -> dict[str, str]:

@@ -99,10 +99,15 @@ class PoolAgent:
         except RecoveryInterrupted as error:
             LOG.info("stopped: %s", error)
         except TenureError as error:
-            audit(PoolEvent.FAILED, node=self.identity.node_name, operation="agent", code=error.code, cause=str(error))
-            self.not_ready = {"pool": str(error)}
+            self._refused(error)
         else:
             self.not_ready = {}
+
+    def _refused(self, error: TenureError) -> None:
+        """Say why nothing was done; in the log once, until there is another reason."""
+        if self.not_ready != {"pool": str(error)}:
+            audit(PoolEvent.FAILED, node=self.identity.node_name, operation="agent", code=error.code, cause=str(error))
+        self.not_ready = {"pool": str(error)}
 
     async def _look_after(self, stop: asyncio.Event, *, is_proven: bool) -> None:
         document = await self.pool.read()
@@ -114,11 +119,11 @@ class PoolAgent:
         if self._is_new(noted, start):
             self.reports.append(await self._recovery(start, is_proven).run(stop))
             self._took_over = True
-            return
-        if any(self._is_due(each) for each in document.notes.cleanup_failed.values()) and self.settings.cleanup:
+        elif any(self._is_due(each) for each in document.notes.cleanup_failed.values()) and self.settings.cleanup:
             report = await self._recovery(None, is_proven).retry_failed(self._is_due, stop)
             if report.released or report.failed:
                 self.reports.append(report)
+        # After a recovery as well: it reads what the recovery has written, which is what the numbers show.
         await self.pool.repair()
 
     def _is_new(self, noted: NodeNote | None, start: NodeStart) -> bool:

@@ -127,7 +127,7 @@ async def reboots() -> AsyncIterator[Reboots]:
 async def test_a_call_names_the_vm_in_url_and_body(reboots: Reboots) -> None:
     assert await cause(http_cleanup(reboots.url + "/vms/{ip}?id={id}"), of=allocation("2001:db8::7", "a/b c")) == ""
     [(method, path, body)] = reboots.asked
-    assert (method, path) == ("POST", "/vms/2001%3Adb8%3A%3A7?id=a%2Fb+c".replace("+", "%20"))
+    assert (method, path) == ("POST", "/vms/2001%3Adb8%3A%3A7?id=a%2Fb%20c")
     assert body == {
         "allocationID": "a/b c",
         "ip": "2001:db8::7",
@@ -176,11 +176,26 @@ async def test_a_function_that_raises_has_failed_with_its_error() -> None:
     assert await cause(function_cleanup(refuse)) == "RuntimeError: 10.0.0.7 is on fire"
 
 
+async def test_a_cause_is_cut_where_it_gets_long() -> None:
+    def refuse(allocation: VMAllocation) -> None:
+        raise RuntimeError("x" * 10_000)
+
+    assert len(await cause(function_cleanup(refuse))) == 500
+
+
 async def test_a_plain_function_that_hangs_has_failed_in_time() -> None:
     began = time.monotonic()
 
     assert await cause(function_cleanup(lambda allocation: time.sleep(1)), timeout_s=0.1) == "it took longer than 0.1 s"
     assert time.monotonic() - began < 0.9
+
+
+async def test_plain_functions_that_hang_keep_no_other_cleanup_waiting() -> None:
+    """Threads of a pool would be used up by a few VMs that do not answer."""
+    hanging = [asyncio.create_task(cause(function_cleanup(lambda allocation: time.sleep(2)), 0.1)) for _ in range(40)]
+    await asyncio.gather(*hanging)
+
+    assert await cause(function_cleanup(lambda allocation: None), timeout_s=1) == ""
 
 
 def test_the_environment_of_this_process_stays_as_it_was() -> None:

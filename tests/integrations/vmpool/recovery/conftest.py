@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.infrastructure.kube import fresh_namespace, shared_kube
-from tests.integrations.vmpool.recovery.pool_stage import PoolStage
+from tests.integrations.vmpool.recovery.recovery_stage import RecoveryStage
 
 
 @pytest.fixture
-def stage() -> Iterator[PoolStage]:
+def stage() -> Iterator[RecoveryStage]:
     """Give a pool's ConfigMap that is not there yet."""
     server = shared_kube()
     with fresh_namespace(server) as namespace:
-        yield PoolStage(server, namespace)
+        yield RecoveryStage(server, namespace)

@@ -20,7 +20,7 @@ from tenure.integrations.vmpool.machines.vm_return import AwaitReturn, FixedWait
 from tenure.integrations.vmpool.node_recovery import NodeRecovery, RecoveryInterrupted
 from tenure.integrations.vmpool.pool_errors import NodeNameUnknown, PoolStateUnreadable, PoolUnavailable
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
-from tests.integrations.vmpool.recovery.pool_stage import IPS, PoolStage, entry
+from tests.integrations.vmpool.recovery.recovery_stage import IPS, RecoveryStage, entry
 from tests.integrations.vmpool.vms import FakeVM, until
 
 OWN = entry("own", "10.0.0.1")
@@ -50,7 +50,7 @@ def ids(allocations: tuple[VMAllocation, ...]) -> list[str]:
     return [each.allocation_id for each in allocations]
 
 
-async def test_case_40_without_a_config_map_all_is_free_in_version_1(stage: PoolStage) -> None:
+async def test_case_40_without_a_config_map_all_is_free_in_version_1(stage: RecoveryStage) -> None:
     async with stage.pool() as pool:
         report = await pool.recover()
 
@@ -59,7 +59,7 @@ async def test_case_40_without_a_config_map_all_is_free_in_version_1(stage: Pool
     assert (state["allocatedIPs"], state["availableIPs"], state["version"]) == ({}, list(IPS), 1)
 
 
-async def test_case_41_an_allocation_of_no_node_is_kept(stage: PoolStage) -> None:
+async def test_case_41_an_allocation_of_no_node_is_kept(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1", node="")], IPS[1:])
     cleanups = Cleanups()
     async with stage.pool() as pool:
@@ -71,7 +71,7 @@ async def test_case_41_an_allocation_of_no_node_is_kept(stage: PoolStage) -> Non
     assert cleanups.cleaned == []
 
 
-async def test_case_42_own_allocations_go_to_the_end_of_available_and_others_stay(stage: PoolStage) -> None:
+async def test_case_42_own_allocations_go_to_the_end_of_available_and_others_stay(stage: RecoveryStage) -> None:
     stage.put([OWN, OTHER], IPS[2:])
     async with stage.pool() as pool:
         report = await pool.recover(mode="release")
@@ -82,7 +82,7 @@ async def test_case_42_own_allocations_go_to_the_end_of_available_and_others_sta
     assert state["version"] == 8
 
 
-async def test_case_43_in_keep_mode_both_stay_and_no_cleanup_is_called(stage: PoolStage) -> None:
+async def test_case_43_in_keep_mode_both_stay_and_no_cleanup_is_called(stage: RecoveryStage) -> None:
     stage.put([OWN, OTHER], IPS[2:])
     before, cleanups = stage.version(), Cleanups()
     async with stage.pool() as pool:
@@ -92,7 +92,7 @@ async def test_case_43_in_keep_mode_both_stay_and_no_cleanup_is_called(stage: Po
     assert stage.version() == before
 
 
-async def test_vd2_it_keeps_unless_there_is_a_cleanup(stage: PoolStage) -> None:
+async def test_vd2_it_keeps_unless_there_is_a_cleanup(stage: RecoveryStage) -> None:
     stage.put([OWN, OTHER], IPS[2:])
     async with stage.pool() as pool:
         kept = await pool.recover()
@@ -101,7 +101,7 @@ async def test_vd2_it_keeps_unless_there_is_a_cleanup(stage: PoolStage) -> None:
     assert (kept.mode, ids(kept.kept), released.mode, ids(released.released)) == ("keep", ["own"], "release", ["own"])
 
 
-async def test_case_45_all_cleanups_come_before_any_write_and_then_one_wait(stage: PoolStage) -> None:
+async def test_case_45_all_cleanups_come_before_any_write_and_then_one_wait(stage: RecoveryStage) -> None:
     stage.put([OWN, entry("own-2", "10.0.0.2")], IPS[2:])
     before = stage.version()
     seen: list[str] = []
@@ -120,7 +120,7 @@ async def test_case_45_all_cleanups_come_before_any_write_and_then_one_wait(stag
     assert stage.fill() == (3, 0)
 
 
-async def test_case_45_the_wait_is_5_seconds_unless_it_is_said_otherwise(stage: PoolStage) -> None:
+async def test_case_45_the_wait_is_5_seconds_unless_it_is_said_otherwise(stage: RecoveryStage) -> None:
     stage.put([OWN], IPS[1:])
     async with stage.pool() as pool:
         report = await pool.recover(cleanup=CleanupPlan(function_cleanup(Cleanups("10.0.0.1"))))
@@ -129,7 +129,7 @@ async def test_case_45_the_wait_is_5_seconds_unless_it_is_said_otherwise(stage: 
     assert len(report.failed) == 1, "also if all have failed"
 
 
-async def test_case_46_without_own_allocations_nothing_is_cleaned_waited_for_or_written(stage: PoolStage) -> None:
+async def test_case_46_without_own_allocations_nothing_is_cleaned_waited_for_or_written(stage: RecoveryStage) -> None:
     stage.put([OTHER], ["10.0.0.1", "10.0.0.3"])
     before, cleanups = stage.version(), Cleanups()
     async with stage.pool() as pool:
@@ -139,10 +139,14 @@ async def test_case_46_without_own_allocations_nothing_is_cleaned_waited_for_or_
     assert (cleanups.cleaned, report.is_written, stage.version()) == ([], False, before)
 
 
-async def test_case_48_stopped_in_the_wait_nothing_is_released_and_the_repair_goes_on(stage: PoolStage) -> None:
+async def test_case_48_stopped_in_the_wait_nothing_is_released_and_the_repair_goes_on(stage: RecoveryStage) -> None:
     stage.put([OWN], ["10.0.0.2", "10.0.0.2"])
     stop = asyncio.Event()
-    cleanups = Cleanups(then=lambda allocation: asyncio.get_running_loop().call_later(0.2, stop.set) and None)
+
+    def stop_soon(allocation: VMAllocation) -> None:
+        asyncio.get_running_loop().call_later(0.2, stop.set)
+
+    cleanups = Cleanups(then=stop_soon)
     async with stage.pool() as pool:
         with pytest.raises(RecoveryInterrupted, match=r"^context cancelled during VM cleanup wait$") as caught:
             await pool.recover(cleanup=plan(cleanups, 60), stop=stop)
@@ -153,7 +157,7 @@ async def test_case_48_stopped_in_the_wait_nothing_is_released_and_the_repair_go
     assert "cleanupFailed" not in stage.notes()
 
 
-async def test_case_48_a_cleanup_that_hangs_is_stopped_too(stage: PoolStage) -> None:
+async def test_case_48_a_cleanup_that_hangs_is_stopped_too(stage: RecoveryStage) -> None:
     stage.put([OWN], IPS[1:])
     stop = asyncio.Event()
 
@@ -168,7 +172,7 @@ async def test_case_48_a_cleanup_that_hangs_is_stopped_too(stage: PoolStage) -> 
     assert stage.fill() == (2, 1)
 
 
-async def test_case_48_a_cancelled_recovery_leaves_the_state_as_it_was(stage: PoolStage) -> None:
+async def test_case_48_a_cancelled_recovery_leaves_the_state_as_it_was(stage: RecoveryStage) -> None:
     stage.put([OWN], IPS[1:])
     before, cleanups = stage.version(), Cleanups()
     async with stage.pool() as pool:
@@ -183,7 +187,7 @@ async def test_case_48_a_cancelled_recovery_leaves_the_state_as_it_was(stage: Po
 
 @pytest.mark.parametrize("ip", ["junk", "", "10.0.0.1/32"])
 async def test_case_50_an_unparsable_ip_is_not_cleaned_up_goes_and_is_never_available(
-    stage: PoolStage, ip: str
+    stage: RecoveryStage, ip: str
 ) -> None:
     stage.put([entry("bad", ip), OWN], IPS[1:])
     cleanups = Cleanups()
@@ -196,7 +200,7 @@ async def test_case_50_an_unparsable_ip_is_not_cleaned_up_goes_and_is_never_avai
 
 
 async def test_case_51_without_a_node_name_nothing_is_written(
-    stage: PoolStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: RecoveryStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NODE_NAME", raising=False)
     monkeypatch.setattr(node_identity, "NODE_NAME_FILES", (tmp_path / "nodename",))
@@ -207,7 +211,7 @@ async def test_case_51_without_a_node_name_nothing_is_written(
     assert stage.object() is None
 
 
-async def test_case_52_outside_the_pool_is_dropped_by_the_rules_of_the_seed(stage: PoolStage) -> None:
+async def test_case_52_outside_the_pool_is_dropped_by_the_rules_of_the_seed(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1"), entry("out", "192.168.9.9")], ["10.0.0.2", "10.0.0.2", "10.0.0.3"])
     async with stage.pool(outside_pool="drop") as pool:
         await pool.recover()
@@ -217,7 +221,9 @@ async def test_case_52_outside_the_pool_is_dropped_by_the_rules_of_the_seed(stag
     assert list(stage.state()["allocatedIPs"]) == ["a"]
 
 
-async def test_case_53_outside_the_pool_is_kept_by_default_and_never_available_when_released(stage: PoolStage) -> None:
+async def test_case_53_outside_the_pool_is_kept_by_default_and_never_available_when_released(
+    stage: RecoveryStage,
+) -> None:
     stage.put(
         [entry("a", "10.0.0.1", node="node-2"), entry("out", "192.168.9.9")], ["10.0.0.2", "10.0.0.2", "10.0.0.3"]
     )
@@ -231,7 +237,7 @@ async def test_case_53_outside_the_pool_is_kept_by_default_and_never_available_w
     assert stage.state()["availableIPs"] == ["10.0.0.2", "10.0.0.3"]
 
 
-async def test_case_54_ips_that_left_the_pool_are_no_longer_available(stage: PoolStage) -> None:
+async def test_case_54_ips_that_left_the_pool_are_no_longer_available(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1"), entry("b", "10.0.0.4")], ["10.0.0.2", "10.0.0.5", "10.0.0.6"])
     async with stage.pool(pool_ips=["10.0.0.1", "10.0.0.2"]) as pool:
         await pool.recover()
@@ -240,7 +246,7 @@ async def test_case_54_ips_that_left_the_pool_are_no_longer_available(stage: Poo
     assert (state["availableIPs"], sorted(state["allocatedIPs"])) == (["10.0.0.2"], ["a", "b"])
 
 
-async def test_case_55_ips_that_came_to_the_pool_are_available(stage: PoolStage) -> None:
+async def test_case_55_ips_that_came_to_the_pool_are_available(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1")], ["10.0.0.2"])
     async with stage.pool(pool_ips=["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"]) as pool:
         await pool.recover()
@@ -248,7 +254,7 @@ async def test_case_55_ips_that_came_to_the_pool_are_available(stage: PoolStage)
     assert stage.state()["availableIPs"] == ["10.0.0.2", "10.0.0.3", "10.0.0.4"]
 
 
-async def test_case_57_an_ip_that_is_allocated_and_available_is_not_available(stage: PoolStage) -> None:
+async def test_case_57_an_ip_that_is_allocated_and_available_is_not_available(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1")], IPS)
     async with stage.pool() as pool:
         await pool.recover()
@@ -256,7 +262,7 @@ async def test_case_57_an_ip_that_is_allocated_and_available_is_not_available(st
     assert stage.state()["availableIPs"] == ["10.0.0.2", "10.0.0.3"]
 
 
-async def test_case_59_a_consistent_state_is_not_written(stage: PoolStage) -> None:
+async def test_case_59_a_consistent_state_is_not_written(stage: RecoveryStage) -> None:
     stage.put([OWN], IPS[1:])
     before = stage.version()
     async with stage.pool() as pool:
@@ -267,7 +273,7 @@ async def test_case_59_a_consistent_state_is_not_written(stage: PoolStage) -> No
 
 
 @pytest.mark.parametrize("text", ["{", '{"version": "3"}', "[]"])
-async def test_case_61_a_state_that_cannot_be_read_is_refused_and_stays(stage: PoolStage, text: str) -> None:
+async def test_case_61_a_state_that_cannot_be_read_is_refused_and_stays(stage: RecoveryStage, text: str) -> None:
     stage.put_text(text)
     before, cleanups = stage.version(), Cleanups()
     async with stage.pool() as pool:
@@ -299,7 +305,7 @@ class BehindProxy(Unreadable):
 
 
 @pytest.mark.parametrize("client", [Unreadable, InTrouble, BehindProxy])
-async def test_a_read_error_never_initialises_or_wipes(stage: PoolStage, client: type[ApiClient]) -> None:
+async def test_a_read_error_never_initialises_or_wipes(stage: RecoveryStage, client: type[ApiClient]) -> None:
     stage.put([OWN], IPS[1:])
     before, cleanups = stage.version(), Cleanups()
     async with stage.pool(client=client, operation_timeout_s=0.5) as pool:
@@ -310,7 +316,7 @@ async def test_a_read_error_never_initialises_or_wipes(stage: PoolStage, client:
 
 
 async def test_vs2_a_failed_cleanup_keeps_its_ip_is_noted_and_logged(
-    stage: PoolStage, caplog: pytest.LogCaptureFixture
+    stage: RecoveryStage, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.put([OWN, entry("own-2", "10.0.0.2")], IPS[2:])
     with caplog.at_level(logging.INFO):
@@ -327,17 +333,25 @@ async def test_vs2_a_failed_cleanup_keeps_its_ip_is_noted_and_logged(
         assert part in line
 
 
-async def test_vs6_a_recovery_and_each_cleanup_have_a_line(stage: PoolStage, caplog: pytest.LogCaptureFixture) -> None:
+async def test_vs6_a_recovery_and_each_cleanup_have_a_line(
+    stage: RecoveryStage, caplog: pytest.LogCaptureFixture
+) -> None:
     stage.put([OWN], IPS[1:])
     with caplog.at_level(logging.INFO):
         async with stage.pool() as pool:
             await pool.recover(cleanup=plan(Cleanups()))
 
-    for wanted in ("IP allocation VM cleanup:", "IP allocation released:", "IP allocation recovery:"):
-        assert [each for each in caplog.messages if wanted in each and "node=node-1" in each], wanted
+    for event in ("CLEANUP", "RELEASED", "RECOVERY"):
+        [record] = [each for each in caplog.records if getattr(each, "pool_event", "") == event]
+        assert record.getMessage().startswith("IP allocation ")
+        fields = record.__dict__["pool_fields"]
+        assert fields["node"] == "node-1"
+        if event != "RECOVERY":
+            assert (fields["id"], fields["ip"], fields["attempt"]) == ("own", "10.0.0.1", 1)
+            assert "pod-of-own" in fields["pod"]
 
 
-async def test_what_failed_is_listed_and_tried_again(stage: PoolStage) -> None:
+async def test_what_failed_is_listed_and_tried_again(stage: RecoveryStage) -> None:
     stage.put([OWN], IPS[1:])
     async with stage.pool() as pool:
         for tries in (1, 2):
@@ -352,7 +366,7 @@ async def test_what_failed_is_listed_and_tried_again(stage: PoolStage) -> None:
     assert stage.fill() == (3, 0)
 
 
-async def test_a_retry_touches_nothing_but_what_failed(stage: PoolStage) -> None:
+async def test_a_retry_touches_nothing_but_what_failed(stage: RecoveryStage) -> None:
     stage.put([OWN, OTHER], IPS[2:])
     cleanups = Cleanups()
     async with stage.pool() as pool:
@@ -365,7 +379,7 @@ async def test_a_retry_touches_nothing_but_what_failed(stage: PoolStage) -> None
     assert mine.ip == "10.0.0.3"
 
 
-async def test_cleanups_run_in_parallel_up_to_the_limit_and_each_has_its_time(stage: PoolStage) -> None:
+async def test_cleanups_run_in_parallel_up_to_the_limit_and_each_has_its_time(stage: RecoveryStage) -> None:
     ips = [f"10.0.1.{number}" for number in range(1, 13)]
     stage.put([entry(f"a{ip}", ip) for ip in ips])
     at_work, most = 0, 0
@@ -374,8 +388,10 @@ async def test_cleanups_run_in_parallel_up_to_the_limit_and_each_has_its_time(st
         nonlocal at_work, most
         at_work += 1
         most = max(most, at_work)
-        await asyncio.sleep(60 if allocation.ip == ips[0] else 0.2)
-        at_work -= 1
+        try:
+            await asyncio.sleep(60 if allocation.ip == ips[0] else 0.2)
+        finally:
+            at_work -= 1
 
     async with stage.pool(pool_ips=ips) as pool:
         report = await pool.recover(cleanup=plan(slow, at_once=4, timeout_s=0.5))
@@ -386,7 +402,7 @@ async def test_cleanups_run_in_parallel_up_to_the_limit_and_each_has_its_time(st
     assert len(report.released) == 11
 
 
-async def test_a_vm_that_another_node_has_as_well_is_not_touched(stage: PoolStage) -> None:
+async def test_a_vm_that_another_node_has_as_well_is_not_touched(stage: RecoveryStage) -> None:
     """Two ids on one IP: the other node's VM may be alive, and rebooting it would be worse than any bookkeeping."""
     stage.put([OWN, entry("other", "10.0.0.1", node="node-2")], IPS[1:])
     cleanups = Cleanups()
@@ -398,7 +414,7 @@ async def test_a_vm_that_another_node_has_as_well_is_not_touched(stage: PoolStag
     assert (list(state["allocatedIPs"]), sorted(state["availableIPs"])) == (["other"], ["10.0.0.2", "10.0.0.3"])
 
 
-async def test_two_own_ids_on_one_vm_are_cleaned_up_once(stage: PoolStage) -> None:
+async def test_two_own_ids_on_one_vm_are_cleaned_up_once(stage: RecoveryStage) -> None:
     stage.put([OWN, entry("twin", "10.0.0.1")], IPS[1:])
     cleanups = Cleanups()
     async with stage.pool() as pool:
@@ -408,7 +424,7 @@ async def test_two_own_ids_on_one_vm_are_cleaned_up_once(stage: PoolStage) -> No
     assert sorted(stage.state()["availableIPs"]) == sorted(IPS)
 
 
-async def test_only_allocations_before_a_moment_count_as_dead(stage: PoolStage) -> None:
+async def test_only_allocations_before_a_moment_count_as_dead(stage: RecoveryStage) -> None:
     boot = datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)
     young = entry("young", "10.0.0.2", at="2026-01-01T00:00:00Z")
     stage.put([OWN, young, entry("timeless", "10.0.0.3", at=None)])
@@ -420,7 +436,7 @@ async def test_only_allocations_before_a_moment_count_as_dead(stage: PoolStage) 
     assert sorted(ids(report.kept)) == ["timeless", "young"]
 
 
-async def test_vms_are_released_when_they_were_away_and_are_back(stage: PoolStage) -> None:
+async def test_vms_are_released_when_they_were_away_and_are_back(stage: RecoveryStage) -> None:
     stage.put([entry("own", "127.0.0.1")])
     async with FakeVM() as vm, stage.pool(pool_ips=["127.0.0.1"]) as pool:
         rebooting: list[Awaitable[None]] = []
@@ -436,7 +452,7 @@ async def test_vms_are_released_when_they_were_away_and_are_back(stage: PoolStag
     assert report.seconds >= 0.7
 
 
-async def test_a_vm_that_does_not_come_back_has_failed(stage: PoolStage) -> None:
+async def test_a_vm_that_does_not_come_back_has_failed(stage: RecoveryStage) -> None:
     stage.put([entry("own", "127.0.0.1")])
     async with FakeVM() as vm, stage.pool(pool_ips=["127.0.0.1"]) as pool:
         back = AwaitReturn(vm.port, within_s=0.5, every_s=0.05)
@@ -445,7 +461,7 @@ async def test_a_vm_that_does_not_come_back_has_failed(stage: PoolStage) -> None
     assert [each.cause for each in report.failed] == ["it was not seen to go away within 0.5 s"]
 
 
-async def test_a_named_node_is_recovered_on_the_operators_word(stage: PoolStage) -> None:
+async def test_a_named_node_is_recovered_on_the_operators_word(stage: RecoveryStage) -> None:
     stage.put([OWN, OTHER], IPS[2:])
     async with stage.pool() as pool:
         report = await pool.recover(node_name="node-2", mode="release")
@@ -453,7 +469,7 @@ async def test_a_named_node_is_recovered_on_the_operators_word(stage: PoolStage)
     assert (report.node_name, ids(report.released)) == ("node-2", ["other"])
 
 
-async def test_recoveries_stand_in_the_history(stage: PoolStage) -> None:
+async def test_recoveries_stand_in_the_history(stage: RecoveryStage) -> None:
     stage.put([OWN], IPS[1:])
     async with stage.pool() as pool:
         await pool.recover(mode="release")
@@ -462,7 +478,7 @@ async def test_recoveries_stand_in_the_history(stage: PoolStage) -> None:
     assert (line["did"], line["id"], line["ip"], line["node"]) == ("recover", "own", "10.0.0.1", "node-1")
 
 
-async def test_a_server_that_is_away_when_the_vms_are_back_leaves_all_allocated(stage: PoolStage) -> None:
+async def test_a_server_that_is_away_when_the_vms_are_back_leaves_all_allocated(stage: RecoveryStage) -> None:
     """The error says so, and the next recovery does it all again."""
 
     class Dying(ApiClient):

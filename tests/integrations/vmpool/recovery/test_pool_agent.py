@@ -24,7 +24,7 @@ from tenure.integrations.vmpool.node_identity import NodeIdentity
 from tenure.integrations.vmpool.node_recovery import NodeNameTaken
 from tenure.integrations.vmpool.pool_agent import AgentSettings, PoolAgent, started_agent
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
-from tests.integrations.vmpool.recovery.pool_stage import IPS, PoolStage, entry
+from tests.integrations.vmpool.recovery.recovery_stage import IPS, RecoveryStage, entry
 from tests.integrations.vmpool.vms import until
 
 NODE_INFO = (
@@ -55,7 +55,7 @@ class Cleaned(list[str]):
 
 @asynccontextmanager
 async def agent(
-    stage: PoolStage, settings: AgentSettings, identity: NodeIdentity, client: type[ApiClient] = ApiClient
+    stage: RecoveryStage, settings: AgentSettings, identity: NodeIdentity, client: type[ApiClient] = ApiClient
 ) -> AsyncIterator[PoolAgent]:
     """Start an agent that does a round when the test says so."""
     async with stage.pool(client=client, operation_timeout_s=5.0) as pool:
@@ -63,7 +63,7 @@ async def agent(
 
 
 async def one_round(
-    stage: PoolStage, settings: AgentSettings, identity: NodeIdentity, client: type[ApiClient] = ApiClient
+    stage: RecoveryStage, settings: AgentSettings, identity: NodeIdentity, client: type[ApiClient] = ApiClient
 ) -> PoolAgent:
     """Let an agent that was started now do one round."""
     async with agent(stage, settings, identity, client) as started:
@@ -71,7 +71,7 @@ async def one_round(
         return started
 
 
-async def test_vd3_a_node_is_recovered_once_a_boot_however_often_the_agent_is_started(stage: PoolStage) -> None:
+async def test_vd3_a_node_is_recovered_once_a_boot_however_often_the_agent_is_started(stage: RecoveryStage) -> None:
     stage.put([entry("dead", "10.0.0.1")], IPS[1:])
     cleaned = Cleaned()
     first = await one_round(stage, cleaned.settings(), machine())
@@ -86,7 +86,7 @@ async def test_vd3_a_node_is_recovered_once_a_boot_however_often_the_agent_is_st
     assert list(stage.state()["allocatedIPs"]) == ["old"]
 
 
-async def test_vd3_an_agent_that_comes_to_a_node_at_work_touches_no_living_vm(stage: PoolStage) -> None:
+async def test_vd3_an_agent_that_comes_to_a_node_at_work_touches_no_living_vm(stage: RecoveryStage) -> None:
     """Nothing is noted of this boot yet, but what was allocated since cannot be dead because of it."""
     stage.put([entry("dead", "10.0.0.1"), entry("alive", "10.0.0.2", at="2026-01-01T00:00:00Z")], IPS[2:])
     cleaned = Cleaned()
@@ -96,7 +96,7 @@ async def test_vd3_an_agent_that_comes_to_a_node_at_work_touches_no_living_vm(st
     assert list(stage.state()["allocatedIPs"]) == ["alive"]
 
 
-async def test_vd3_the_next_boot_is_recovered_again(stage: PoolStage) -> None:
+async def test_vd3_the_next_boot_is_recovered_again(stage: RecoveryStage) -> None:
     stage.put([], IPS)
     cleaned = Cleaned()
     await one_round(stage, cleaned.settings(), machine())
@@ -109,7 +109,7 @@ async def test_vd3_the_next_boot_is_recovered_again(stage: PoolStage) -> None:
     assert (noted["bootID"], noted["earlierBoots"]) == ("boot-2", ["boot-1"])
 
 
-async def test_vd3_an_agent_that_dies_in_the_middle_begins_again(stage: PoolStage) -> None:
+async def test_vd3_an_agent_that_dies_in_the_middle_begins_again(stage: RecoveryStage) -> None:
     stage.put([entry("dead", "10.0.0.1")], IPS[1:])
     cleaned = Cleaned()
     plan = CleanupPlan(function_cleanup(cleaned), FixedWait(60))
@@ -125,7 +125,7 @@ async def test_vd3_an_agent_that_dies_in_the_middle_begins_again(stage: PoolStag
     assert stage.fill() == (3, 0)
 
 
-async def test_vd3_a_start_of_the_adaptor_counts_where_a_file_tells_of_it(stage: PoolStage, tmp_path: Path) -> None:
+async def test_vd3_a_start_of_the_adaptor_counts_where_a_file_tells_of_it(stage: RecoveryStage, tmp_path: Path) -> None:
     stage.put([entry("dead", "10.0.0.1"), entry("alive", "10.0.0.2", at="2026-03-01T00:00:00Z")], IPS[2:])
     file, cleaned = tmp_path / "started", Cleaned()
     settings = cleaned.settings(adaptor_start_file=file)
@@ -153,7 +153,7 @@ async def test_vd3_a_start_of_the_adaptor_counts_where_a_file_tells_of_it(stage:
     ids=["hardware", "up all the time"],
 )
 async def test_vd3_two_nodes_of_one_name_are_refused_with_the_reason(
-    stage: PoolStage, first: NodeIdentity, second: NodeIdentity, reason: str, caplog: pytest.LogCaptureFixture
+    stage: RecoveryStage, first: NodeIdentity, second: NodeIdentity, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     cleaned = Cleaned()
     await one_round(stage, cleaned.settings(), first)
@@ -169,7 +169,7 @@ async def test_vd3_two_nodes_of_one_name_are_refused_with_the_reason(
     assert (replaced.not_ready, cleaned) == ({}, ["a"])
 
 
-async def test_vd3_the_first_of_two_notices_the_second_at_its_next_look(stage: PoolStage) -> None:
+async def test_vd3_the_first_of_two_notices_the_second_at_its_next_look(stage: RecoveryStage) -> None:
     """Where nothing told them apart when the second came, the first one's boot is among the earlier ones."""
     cleaned, soon = Cleaned(), datetime.now(UTC) + timedelta(seconds=2)
     await one_round(stage, cleaned.settings(), machine())
@@ -179,7 +179,7 @@ async def test_vd3_the_first_of_two_notices_the_second_at_its_next_look(stage: P
     assert "both are running" in back.not_ready["pool"]
 
 
-async def test_vd3_recover_itself_refuses_as_well(stage: PoolStage) -> None:
+async def test_vd3_recover_itself_refuses_as_well(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1")], IPS[1:])
     await one_round(stage, AgentSettings(), machine("boot-of-another-machine", datetime.now(UTC)))
     async with stage.pool() as pool:
@@ -191,7 +191,7 @@ async def test_vd3_recover_itself_refuses_as_well(stage: PoolStage) -> None:
     assert stage.fill() == (3, 0)
 
 
-async def test_vd3_the_node_object_decides_who_has_the_name(stage: PoolStage) -> None:
+async def test_vd3_the_node_object_decides_who_has_the_name(stage: RecoveryStage) -> None:
     """The kubelet writes its boot there: another machine is refused, and one in new hardware is believed."""
     name, cleaned = f"node-{stage.namespace}", Cleaned()
     stage.put([entry("a", "10.0.0.1", node=name)], IPS[1:])
@@ -214,7 +214,7 @@ async def test_vd3_the_node_object_decides_who_has_the_name(stage: PoolStage) ->
     assert (believed.not_ready, cleaned) == ({}, ["a"])
 
 
-async def test_what_failed_is_tried_again_later_and_ever_more_rarely(stage: PoolStage) -> None:
+async def test_what_failed_is_tried_again_later_and_ever_more_rarely(stage: RecoveryStage) -> None:
     stage.put([entry("dead", "10.0.0.1")], IPS[1:])
     cleaned = Cleaned()
     cleaned.fails = True
@@ -232,7 +232,7 @@ async def test_what_failed_is_tried_again_later_and_ever_more_rarely(stage: Pool
     assert "cleanupFailed" not in stage.notes()
 
 
-async def test_each_round_puts_the_state_right_and_writes_only_if_it_was_wrong(stage: PoolStage) -> None:
+async def test_each_round_puts_the_state_right_and_writes_only_if_it_was_wrong(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1", node="node-2")], ["10.0.0.2"])
     async with agent(stage, AgentSettings(), machine()) as looking:
         await looking.round(asyncio.Event())
@@ -246,7 +246,7 @@ async def test_each_round_puts_the_state_right_and_writes_only_if_it_was_wrong(s
     assert sorted(stage.state()["availableIPs"]) == ["10.0.0.2", "10.0.0.3"]
 
 
-async def test_notes_that_cannot_be_read_stop_the_agent_and_nobody_else(stage: PoolStage) -> None:
+async def test_notes_that_cannot_be_read_stop_the_agent_and_nobody_else(stage: RecoveryStage) -> None:
     state = {"allocatedIPs": {"dead": entry("dead", "10.0.0.1")}, "availableIPs": IPS[1:], "version": 1}
     stage.put_text(json.dumps(state), notes="{")
     cleaned = Cleaned()
@@ -270,7 +270,7 @@ class Shaky(ApiClient):
         return await super()._ask(method, path, *words, **named)
 
 
-async def test_a_server_in_trouble_is_asked_again_and_nothing_is_lost(stage: PoolStage) -> None:
+async def test_a_server_in_trouble_is_asked_again_and_nothing_is_lost(stage: RecoveryStage) -> None:
     stage.put([entry("dead", "10.0.0.1")], IPS[1:])
     cleaned = Cleaned()
     async with agent(stage, cleaned.settings(), machine(), Shaky) as patient:
@@ -291,7 +291,7 @@ def fetch(port: int, path: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-async def test_it_runs_until_it_is_stopped_and_serves_its_numbers(stage: PoolStage) -> None:
+async def test_it_runs_until_it_is_stopped_and_serves_its_numbers(stage: RecoveryStage) -> None:
     stage.put([entry("dead", "10.0.0.1"), entry("other", "10.0.0.2", node="node-2")], IPS[2:])
     cleaned, stop = Cleaned(), asyncio.Event()
     settings = cleaned.settings(port=0, every_s=0.05)
@@ -310,7 +310,7 @@ async def test_it_runs_until_it_is_stopped_and_serves_its_numbers(stage: PoolSta
     assert 'operation="recover"' in text
 
 
-async def test_what_is_wrong_stands_in_readyz(stage: PoolStage) -> None:
+async def test_what_is_wrong_stands_in_readyz(stage: RecoveryStage) -> None:
     stage.put_text("{")
     stop = asyncio.Event()
     async with stage.pool() as pool, started_agent(pool, AgentSettings(port=0), stop, machine()) as running:

@@ -2,19 +2,20 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from typing import Any
 
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_cleanup import function_cleanup
 from tenure.integrations.vmpool.machines.vm_return import FixedWait
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tests.infrastructure.kube import fresh_namespace, private_kube
-from tests.integrations.vmpool.recovery.pool_stage import IPS, PoolStage, entry
+from tests.integrations.vmpool.recovery.recovery_stage import IPS, RecoveryStage, entry
 from tests.integrations.vmpool.vms import until
 
 MANY = tuple(f"10.1.0.{number}" for number in range(1, 41))
 
 
-async def test_another_nodes_writes_during_the_wait_are_kept(stage: PoolStage) -> None:
+async def test_another_nodes_writes_during_the_wait_are_kept(stage: RecoveryStage) -> None:
     """The seed writes with the version from before the wait, so any write in between made it fail."""
     stage.put([entry("own", "10.0.0.1")], IPS[1:])
     async with stage.pool() as pool, stage.pool("node-2") as other:
@@ -36,7 +37,7 @@ async def test_another_nodes_writes_during_the_wait_are_kept(stage: PoolStage) -
     assert sorted([*state["availableIPs"], theirs.ip]) == sorted(IPS)
 
 
-async def test_what_others_released_or_took_meanwhile_is_left_to_them(stage: PoolStage) -> None:
+async def test_what_others_released_or_took_meanwhile_is_left_to_them(stage: RecoveryStage) -> None:
     """Its own adaptor gives two VMs back during the wait, and another node gets one of them under the same id."""
     stage.put([entry("gone", "10.0.0.1"), entry("again", "10.0.0.2"), entry("stays", "10.0.0.3")])
     async with stage.pool() as pool, stage.pool("node-2") as other:
@@ -61,7 +62,7 @@ async def test_what_others_released_or_took_meanwhile_is_left_to_them(stage: Poo
 async def test_done_3_some_cleanups_fail_others_write_and_the_api_server_is_restarted_in_the_middle() -> None:
     """20 VMs of a dead node, of which 5 cannot be cleaned, while another node allocates, releases and is refused."""
     with private_kube() as kube, fresh_namespace(kube) as namespace:
-        stage = PoolStage(kube, namespace)
+        stage = RecoveryStage(kube, namespace)
         own, failing = MANY[:20], set(MANY[:5])
         stage.put([entry(f"own-{ip}", ip) for ip in own], MANY[20:])
         all_cleaned = asyncio.Event()
@@ -75,7 +76,7 @@ async def test_done_3_some_cleanups_fail_others_write_and_the_api_server_is_rest
                 raise RuntimeError("no answer")
 
         async with AsyncExitStack() as stack:
-            given = {"pool_ips": MANY, "operation_timeout_s": 60.0}
+            given: dict[str, Any] = {"pool_ips": MANY, "operation_timeout_s": 60.0}
             pool = await stack.enter_async_context(stage.pool(**given))
             other = await stack.enter_async_context(stage.pool("node-2", **given))
             cleanup = CleanupPlan(function_cleanup(clean), FixedWait(3.0))
@@ -88,7 +89,8 @@ async def test_done_3_some_cleanups_fail_others_write_and_the_api_server_is_rest
             releasing = asyncio.create_task(other.deallocate("short"))
             await asyncio.sleep(3.5)  # the wait is over, and the swap meets a server that is away
             await asyncio.to_thread(kube.start_api_server)
-            report, _, *late = await asyncio.gather(recovering, releasing, *busy)
+            report, late = await recovering, await asyncio.gather(*busy)
+            await releasing
 
         state, noted = stage.state(), stage.notes()["cleanupFailed"]
 

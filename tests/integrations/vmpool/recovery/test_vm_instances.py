@@ -14,7 +14,7 @@ from tenure.integrations.vmpool.vm_instances import InstanceFailed, VMInstances,
 from tenure.kernel.errors import Invalid
 from tests.infrastructure.free_port import free_port
 from tests.integrations.vmpool.machines.sftp_server import SftpVM, sftp_vm
-from tests.integrations.vmpool.recovery.pool_stage import IPS, PoolStage, entry
+from tests.integrations.vmpool.recovery.recovery_stage import IPS, RecoveryStage, entry
 from tests.integrations.vmpool.vms import FakeVM
 
 HERE = ["127.0.0.1"]
@@ -34,7 +34,7 @@ async def accept(allocation: VMAllocation, content: bytes = b"") -> None:
     pass
 
 
-async def test_case_79_an_instance_is_named_by_its_ip_and_has_its_user_data(stage: PoolStage, vm: SftpVM) -> None:
+async def test_case_79_an_instance_is_named_by_its_ip_and_has_its_user_data(stage: RecoveryStage, vm: SftpVM) -> None:
     async with stage.pool(pool_ips=HERE) as pool:
         instances = VMInstances(pool, send_by_sftp(vm.access), sftp_reboot(vm.access))
         instance = await instances.create("pod1", "sandbox1", lambda: "#cloud-config\n", pod_namespace="ns")
@@ -45,7 +45,7 @@ async def test_case_79_an_instance_is_named_by_its_ip_and_has_its_user_data(stag
     assert (id, found["podName"], found["podNamespace"]) == ("pod1-sandbox1", "pod1", "ns")
 
 
-async def test_case_79_a_failure_after_the_allocation_is_rolled_back(stage: PoolStage) -> None:
+async def test_case_79_a_failure_after_the_allocation_is_rolled_back(stage: RecoveryStage) -> None:
     async with stage.pool() as pool:
         with pytest.raises(InstanceFailed, match=r"^failed to send config to VM 10\.0\.0\.\d: no route to host$"):
             await VMInstances(pool, refuse).create("pod1", "s1", "")
@@ -59,7 +59,7 @@ async def test_case_79_a_failure_after_the_allocation_is_rolled_back(stage: Pool
     assert stage.fill() == (3, 0)
 
 
-async def test_case_79_a_cancelled_creation_is_rolled_back(stage: PoolStage) -> None:
+async def test_case_79_a_cancelled_creation_is_rolled_back(stage: RecoveryStage) -> None:
     sending = asyncio.Event()
 
     async def hang(allocation: VMAllocation, content: bytes) -> None:
@@ -76,7 +76,7 @@ async def test_case_79_a_cancelled_creation_is_rolled_back(stage: PoolStage) -> 
     assert stage.fill() == (3, 0)
 
 
-async def test_case_79_an_instance_that_was_there_before_is_not_rolled_back(stage: PoolStage) -> None:
+async def test_case_79_an_instance_that_was_there_before_is_not_rolled_back(stage: RecoveryStage) -> None:
     """The VM of a repeated request may be alive: to give it to another pod would be worse than to keep it."""
     async with stage.pool() as pool:
         await VMInstances(pool, accept).create("pod1", "s1", "")
@@ -87,7 +87,7 @@ async def test_case_79_an_instance_that_was_there_before_is_not_rolled_back(stag
     assert stage.fill() == (2, 1)
 
 
-async def test_case_80_deleting_nothing_is_no_error_and_rubbish_is_one(stage: PoolStage) -> None:
+async def test_case_80_deleting_nothing_is_no_error_and_rubbish_is_one(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1")], IPS[1:])
     async with stage.pool() as pool:
         instances = VMInstances(pool, accept, refuse)
@@ -99,7 +99,7 @@ async def test_case_80_deleting_nothing_is_no_error_and_rubbish_is_one(stage: Po
     assert stage.fill() == (2, 1)
 
 
-async def test_case_80_a_vm_is_rebooted_and_released(stage: PoolStage, vm: SftpVM) -> None:
+async def test_case_80_a_vm_is_rebooted_and_released(stage: RecoveryStage, vm: SftpVM) -> None:
     stage.put([entry("a", "127.0.0.1")])
     async with stage.pool(pool_ips=HERE) as pool:
         assert await VMInstances(pool, accept, sftp_reboot(vm.access)).delete("127.0.0.1")
@@ -108,7 +108,7 @@ async def test_case_80_a_vm_is_rebooted_and_released(stage: PoolStage, vm: SftpV
     assert stage.fill() == (1, 0)
 
 
-async def test_case_80_a_reboot_that_fails_does_not_stop_the_release(stage: PoolStage) -> None:
+async def test_case_80_a_reboot_that_fails_does_not_stop_the_release(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1")], IPS[1:])
     async with stage.pool() as pool:
         assert await VMInstances(pool, accept, refuse).delete("10.0.0.1")
@@ -116,7 +116,7 @@ async def test_case_80_a_reboot_that_fails_does_not_stop_the_release(stage: Pool
     assert stage.fill() == (3, 0)
 
 
-async def test_case_80_where_it_is_asked_for_an_unclean_vm_stays_and_is_noted(stage: PoolStage) -> None:
+async def test_case_80_where_it_is_asked_for_an_unclean_vm_stays_and_is_noted(stage: RecoveryStage) -> None:
     stage.put([entry("a", "10.0.0.1")], IPS[1:])
     async with stage.pool() as pool:
         instances = VMInstances(pool, accept, refuse, keeps_unclean=True)
@@ -128,7 +128,7 @@ async def test_case_80_where_it_is_asked_for_an_unclean_vm_stays_and_is_noted(st
     assert (noted["id"], noted["tries"]) == ("a", 2)
 
 
-async def test_case_81_a_vm_that_does_not_answer_is_an_error_and_nothing_is_written(stage: PoolStage) -> None:
+async def test_case_81_a_vm_that_does_not_answer_is_an_error_and_nothing_is_written(stage: RecoveryStage) -> None:
     stage.put([], ["127.0.0.1"])
     before, port = stage.version(), free_port()
     async with stage.pool(pool_ips=HERE) as pool:
@@ -140,7 +140,7 @@ async def test_case_81_a_vm_that_does_not_answer_is_an_error_and_nothing_is_writ
     assert stage.version() == before
 
 
-async def test_case_81_where_it_is_asked_for_the_next_vm_is_tried(stage: PoolStage) -> None:
+async def test_case_81_where_it_is_asked_for_the_next_vm_is_tried(stage: RecoveryStage) -> None:
     """pod-2 picks index 1 of 2, which is an address where nothing listens."""
     async with FakeVM() as vm, stage.pool(pool_ips=["127.0.0.1", "127.0.0.2", "127.0.0.3"]) as pool:
         got = [(await pool.allocate(id, probe=ReadinessProbe(vm.port, 0.5, tries_next=True))).ip for id in ("pod-2",)]
@@ -153,14 +153,14 @@ async def test_case_81_where_it_is_asked_for_the_next_vm_is_tried(stage: PoolSta
     assert (list(state["allocatedIPs"]), state["availableIPs"]) == (["pod-2"], ["127.0.0.2", "127.0.0.3"])
 
 
-async def test_case_81_an_empty_pool_is_exhausted_with_a_probe_too(stage: PoolStage) -> None:
+async def test_case_81_an_empty_pool_is_exhausted_with_a_probe_too(stage: RecoveryStage) -> None:
     stage.put([entry("a", "127.0.0.1")])
     async with stage.pool(pool_ips=HERE) as pool:
         with pytest.raises(VMPoolExhausted):
             await pool.allocate("b", probe=ReadinessProbe())
 
 
-async def test_case_81_a_vm_that_others_take_while_it_is_dialled_is_not_taken_twice(stage: PoolStage) -> None:
+async def test_case_81_a_vm_that_others_take_while_it_is_dialled_is_not_taken_twice(stage: RecoveryStage) -> None:
     async with FakeVM() as vm, stage.pool(pool_ips=HERE) as pool, stage.pool("node-2", pool_ips=HERE) as other:
 
         class Slow(ReadinessProbe):

@@ -1,14 +1,16 @@
 """Notes beside the state: bounded, kept by others, and never in the way of an allocation."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tenure.integrations.vmpool.state.pool_notes import (
     HISTORY_BYTES,
+    NODES,
     WRITES,
     CleanupFailure,
     HistoryLine,
+    NodeNote,
     PoolNotes,
     read_notes,
     write_notes,
@@ -19,8 +21,7 @@ FULL = PoolNotes(
     (HistoryLine(AT, "allocate", "a", "10.0.0.1", "n"),),
     {"10.0.0.1": CleanupFailure("a", "no route", AT, 3)},
     {"10.9.9.9": AT},
-    {"n": "boot-1"},
-    {"n": "machine-1"},
+    {"n": NodeNote("boot-2", "machine-1", AT, "boot-2", ("boot-1",))},
     ("m1", "m2"),
     {"later": {"field": 1}},
 )
@@ -33,7 +34,7 @@ def test_notes_are_read_as_they_were_written() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", '{"history": {}}', '{"history": [{"at": null}]}', '{"boots": []}', '{"writes": [1]}', "x",
+    ["", "[]", '{"history": {}}', '{"history": [{"at": null}]}', '{"nodes": []}', '{"nodes": {"n": {"seenAt": null}}}', '{"writes": [1]}', "x",
      '{"cleanupFailed": {"10.0.0.1": {"tries": "x", "at": "2026-01-02T03:04:05Z"}}}', '{"draining": {"10.0.0.1": 5}}'],
 )  # fmt: skip
 def test_notes_that_cannot_be_read_say_nothing_but_why(text: str) -> None:
@@ -50,6 +51,16 @@ def test_the_history_is_bounded_in_lines() -> None:
 
     assert [line.allocation_id for line in notes.history] == [f"id-{number}" for number in range(95, 100)]
     assert notes.with_write("m", history=0).history == ()
+
+
+def test_nodes_that_were_not_seen_for_long_are_forgotten() -> None:
+    notes = PoolNotes()
+    for number in range(NODES + 10):
+        notes = notes.with_node(f"n{number}", NodeNote("boot", "", AT + timedelta(minutes=number)))
+
+    assert len(notes.nodes) == NODES
+    assert "n9" not in notes.nodes
+    assert "n10" in notes.nodes
 
 
 def test_the_history_is_bounded_in_bytes_whatever_the_ids_are() -> None:

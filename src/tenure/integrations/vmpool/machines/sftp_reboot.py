@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Self
 
 from tenure.integrations.vmpool.machines.vm_cleanup import Cleanup, CleanupFailed
@@ -91,8 +92,7 @@ async def put_file(access: SftpAccess, ip: str, path: str, content: bytes) -> No
 
 def _options(access: SftpAccess) -> "asyncssh.SSHClientConnectionOptions":
     """Return what a connection needs; nothing else is taken from the account that runs this."""
-    asyncssh = _asyncssh()
-    return asyncssh.SSHClientConnectionOptions(
+    options: asyncssh.SSHClientConnectionOptions = _asyncssh().SSHClientConnectionOptions(
         username=access.username,
         client_keys=[str(Path(access.key).expanduser())],
         known_hosts=_known_hosts(access.host_keys),
@@ -101,6 +101,7 @@ def _options(access: SftpAccess) -> "asyncssh.SSHClientConnectionOptions":
         connect_timeout=access.timeout_s,
         login_timeout=access.timeout_s,
     )
+    return options
 
 
 def _known_hosts(
@@ -118,7 +119,7 @@ def _known_hosts(
     return keys, [], []
 
 
-def _asyncssh():  # type: ignore[no-untyped-def]
+def _asyncssh() -> ModuleType:
     """Import asyncssh, or say which extra has it."""
     try:
         import asyncssh

@@ -9,12 +9,14 @@ import inspect
 import ipaddress
 import os
 import signal
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 import aiohttp
+from yarl import URL
 
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
 
@@ -27,6 +29,7 @@ AT_ONCE = 16
 TIMEOUT_S = 30.0
 QUOTED = 300
 """How many characters of what a program or server says are quoted in a cause."""
+LONGEST_CAUSE = 500
 
 
 class CleanupFailed(Exception):
@@ -45,12 +48,13 @@ class CleanupOutcome:
 def function_cleanup(function: CleanupFunction) -> Cleanup:
     """Return a cleanup that calls a function.
 
-    A plain function runs on a thread, which nothing can end: after its time-out it has failed, but may still run.
+    A plain function runs on a thread of its own, which nothing can end: after its time-out it has failed, but may
+    still run, and keeps no other cleanup waiting.
     """
 
     async def clean(allocation: VMAllocation) -> None:
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-        answer = function(allocation) if is_async else await asyncio.to_thread(function, allocation)
+        answer = function(allocation) if is_async else await _on_thread(function, allocation)
         if inspect.isawaitable(answer):
             await answer
 
@@ -76,11 +80,12 @@ def command_cleanup(words: Sequence[str]) -> Cleanup:
         )  # fmt: skip
         try:
             said, _ = await process.communicate()
-        finally:
+        except BaseException:
             # Its own children, too: they would keep the pipe open, and the VM busy.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
+            raise
         if process.returncode:
             last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][-QUOTED:]
             raise CleanupFailed(f"{line[0]} ended with {process.returncode}{last and ': ' + last}")
@@ -98,11 +103,13 @@ def http_cleanup(url: str, *, method: str = "POST", headers: Mapping[str, str] |
     async def clean(allocation: VMAllocation) -> None:
         quoted = {name: quote(value, safe="") for name, value in _fields(allocation).items()}
         place = _filled(url.replace("://{ip}", "://" + _host(allocation.ip), 1), quoted)
+        # As it is: an id with a slash must not become another path.
+        target = URL(place, encoded=True)
         try:
             async with (
                 aiohttp.ClientSession() as session,
                 session.request(
-                    method, place, json=_document(allocation), headers=headers, allow_redirects=False
+                    method, target, json=_document(allocation), headers=headers, allow_redirects=False
                 ) as answer,
             ):
                 if not 200 <= answer.status < 300:
@@ -122,12 +129,41 @@ async def run_cleanup(cleanup: Cleanup, allocation: VMAllocation, timeout_s: flo
             await cleanup(allocation)
     except TimeoutError as error:
         # Its own time-outs have words of their own; ours says how long was waited.
-        return CleanupOutcome(str(error) or f"it took longer than {timeout_s:g} s", time.monotonic() - began)
+        cause = str(error) or f"it took longer than {timeout_s:g} s"
     except CleanupFailed as error:
-        return CleanupOutcome(str(error), time.monotonic() - began)
+        cause = str(error)
     except Exception as error:
-        return CleanupOutcome(f"{type(error).__name__}: {error}", time.monotonic() - began)
-    return CleanupOutcome("", time.monotonic() - began)
+        cause = f"{type(error).__name__}: {error}"
+    else:
+        cause = ""
+    # It is noted in the ConfigMap, which has no room for stories.
+    return CleanupOutcome(cause[:LONGEST_CAUSE], time.monotonic() - began)
+
+
+async def _on_thread(function: CleanupFunction, allocation: VMAllocation) -> Awaitable[None] | None:
+    """Call a function on a new thread that does not keep the process from ending, and return its answer."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Awaitable[None] | None] = loop.create_future()
+
+    def settle(result: Awaitable[None] | None, error: Exception | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(error)
+
+    def call() -> None:
+        result, error = None, None
+        try:
+            result = function(allocation)
+        except Exception as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=call, name=f"cleanup of {allocation.ip}", daemon=True).start()
+    return await answer
 
 
 def _fields(allocation: VMAllocation) -> dict[str, str]:

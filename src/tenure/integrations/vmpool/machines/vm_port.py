@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from dataclasses import dataclass
 
 SSH_PORT = 22
@@ -18,7 +19,8 @@ async def dial(ip: str, port: int = SSH_PORT, timeout_s: float = DIAL_S) -> str:
     except TimeoutError:
         return f"port {port} did not answer within {timeout_s:g} s"
     except OSError as error:
-        return f"port {port}: {error.strerror or error}"
+        # asyncio's own words name the address again.
+        return f"port {port}: {os.strerror(error.errno) if error.errno else error}"
     writer.close()
     with contextlib.suppress(OSError):
         await writer.wait_closed()

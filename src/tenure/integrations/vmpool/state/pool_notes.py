@@ -24,6 +24,8 @@ from tenure.integrations.vmpool.state.go_json import (
 HISTORY = 50
 HISTORY_BYTES = 16_384
 """So long and so large the history may be; the oldest lines go first."""
+NODES = 500
+"""So many nodes are noted at most; a node that was forgotten is noted again when it is seen."""
 WRITES = 32
 """How many writes are remembered by their marks: a writer whose answer was lost finds its own among them (VS1)."""
 
@@ -102,6 +104,14 @@ class PoolNotes:
     def with_line(self, line: HistoryLine) -> "PoolNotes":
         """Return the notes with a line more."""
         return replace(self, history=(*self.history, line))
+
+    def with_node(self, name: str, note: NodeNote) -> "PoolNotes":
+        """Return the notes with that of a node; of too many nodes those go that were not seen for longest."""
+        nodes = {**self.nodes, name: note}
+        if len(nodes) > NODES:
+            latest = sorted(nodes, key=lambda each: nodes[each].seen_at)[-NODES:]
+            nodes = {each: nodes[each] for each in latest}
+        return replace(self, nodes=nodes)
 
     def with_write(self, mark: str, *, history: int = HISTORY) -> "PoolNotes":
         """Return the notes as the next write has them: marked, and no longer than they may be."""

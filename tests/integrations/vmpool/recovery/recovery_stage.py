@@ -29,7 +29,7 @@ def entry(id: str, ip: str, node: str = "node-1", at: str | None = LONG_AGO) -> 
 
 
 @dataclass(frozen=True)
-class PoolStage:
+class RecoveryStage:
     """One ConfigMap in a namespace of its own."""
 
     kube: KubeServer
