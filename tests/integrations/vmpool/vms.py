@@ -63,5 +63,4 @@ class FakeVM:
         await self.up()
 
     async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()
         writer.close()

@@ -34,7 +34,8 @@ def test_notes_are_read_as_they_were_written() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", '{"history": {}}', '{"history": [{"at": null}]}', '{"nodes": []}', '{"nodes": {"n": {"seenAt": null}}}', '{"writes": [1]}', "x",
+    ["", "[]", '{"history": {}}', '{"history": [{"at": null}]}', '{"nodes": []}', '{"writes": [1]}', "x",
+     '{"nodes": {"n": {"seenAt": null}}}',
      '{"cleanupFailed": {"10.0.0.1": {"tries": "x", "at": "2026-01-02T03:04:05Z"}}}', '{"draining": {"10.0.0.1": 5}}'],
 )  # fmt: skip
 def test_notes_that_cannot_be_read_say_nothing_but_why(text: str) -> None:

@@ -20,7 +20,10 @@ class FixedWait:
 
 @dataclass(frozen=True, slots=True)
 class AwaitReturn:
-    """Each VM is looked at from its own cleanup on, until its port was closed and is open again."""
+    """Each VM is looked at from its own cleanup on, until its port was closed and is open again.
+
+    Closed twice in a row: one packet that was lost must not count as a reboot.
+    """
 
     port: int = SSH_PORT
     within_s: float = RETURN_S
@@ -31,15 +34,21 @@ class AwaitReturn:
     async def cause_of_absence(self, ip: str) -> str:
         """Wait until a VM is back; return an empty text, or why it does not count as back."""
         end = time.monotonic() + self.within_s
-        if self.must_go_away and not await self._seen(end, ip, is_open=False):
+        if self.must_go_away and not await self._seen(end, ip, is_open=False, times=2):
             return f"it was not seen to go away within {self.within_s:g} s"
-        if not await self._seen(end, ip, is_open=True):
+        if not await self._seen(end, ip, is_open=True, times=1):
             return f"it was not back on port {self.port} within {self.within_s:g} s"
         return ""
 
-    async def _seen(self, end: float, ip: str, *, is_open: bool) -> bool:
-        while (left_s := end - time.monotonic()) > 0:
-            if (await dial(ip, self.port, min(left_s, max(self.every_s, 1.0))) == "") == is_open:
+    async def _seen(self, end: float, ip: str, *, is_open: bool, times: int) -> bool:
+        """Return whether a port was seen to be open, or closed, so many times in a row before the end.
+
+        A look has its whole time, also the last one: one that is cut short would look like a closed port.
+        """
+        in_a_row = 0
+        while time.monotonic() < end:
+            in_a_row = in_a_row + 1 if (await dial(ip, self.port) == "") == is_open else 0
+            if in_a_row == times:
                 return True
             await asyncio.sleep(min(self.every_s, max(0.0, end - time.monotonic())))
         return False
