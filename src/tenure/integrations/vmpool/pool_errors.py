@@ -144,3 +144,4 @@ class VMNotReady(TenureError):
     def __init__(self, ip: str, cause: str) -> None:
         super().__init__(wrapped(INVALID_ALLOCATED_IP, ip, cause))
         self.ip = ip
+        self.cause = cause

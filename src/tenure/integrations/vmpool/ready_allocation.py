@@ -63,7 +63,7 @@ async def _tried(
     def decide_same(document: PoolDocument) -> PoolChange[VMAllocation | None]:
         found = decide(document, request)
         is_usable = found.word == "existing" or found.result.ip == wanted
-        return found if is_usable else PoolChange(None, word="existing")  # type: ignore[return-value]
+        return found if is_usable else PoolChange(None, word="existing")
 
     about = {"node": request.node_name, "id": request.allocation_id, "pod": request.pod_name, "ip": wanted}
     return await pool.change("allocate", decide_same, about=about)

@@ -46,6 +46,7 @@ class InstanceFailed(TenureError):
         then = "" if is_rolled_back else f"; {allocation.ip} is still allocated to {allocation.allocation_id!r}"
         super().__init__(f"failed to send config to VM {allocation.ip}: {cause}{then}")
         self.allocation = allocation
+        self.cause = cause
         self.is_rolled_back = is_rolled_back
 
 
