@@ -4,7 +4,6 @@ It may share the ConfigMap with Go managers of the seed's time: the same object,
 to the API server, each as large as the whole state (about 414 bytes an allocated address, 18 a free one).
 """
 
-import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -15,6 +14,7 @@ from tenure.integrations.kubernetes.runtime.credentials import find_credentials
 from tenure.integrations.vmpool.config_map_swap import AnswerLost, ConfigMapSwap, StoredPool, SwapLost
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
+from tenure.integrations.vmpool.machines.vm_return import StopEvent, followed
 from tenure.integrations.vmpool.node_identity import find_node_identity, find_node_name
 from tenure.integrations.vmpool.node_recovery import NodeRecovery, RecoveryMode, RecoveryReport
 from tenure.integrations.vmpool.pool_changes import PoolChanges, PoolObserver, now
@@ -223,13 +223,14 @@ class AsyncVMPool:
         mode: RecoveryMode | None = None,
         node_name: str = "",
         takes_over: bool = False,
-        stop: asyncio.Event | None = None,
+        stop: StopEvent | None = None,
     ) -> RecoveryReport:
         """Give back the VMs of this node, which are dead because its adaptor was started again; put the state right.
 
         They are kept unless there is a cleanup, or ``mode`` is *release* (VD2). A node that is named is recovered on
         the caller's word, wherever this runs; without a name ``NodeNameTaken`` is raised if another machine has this
-        node's name, unless this one ``takes_over``. Cost: one read, the cleanups and their wait, one read, and one
+        node's name, unless this one ``takes_over``. Once ``stop`` is set, nothing is released any more, and
+        ``RecoveryInterrupted`` is raised. Cost: one read, the cleanups and their wait, one read, and one
         write if anything has changed.
         """
         name = check_node_name(node_name) if node_name else self.node_name
@@ -237,7 +238,8 @@ class AsyncVMPool:
         recovery = NodeRecovery(
             self, name, cleanup, mode, identity=identity, takes_over=takes_over, meter=self.meter
         )  # fmt: skip
-        return await recovery.run(stop)
+        async with followed(stop) as event:
+            return await recovery.run(event)
 
     async def reassert(self) -> tuple[VanishedWrite, ...]:
         """Look for allocations of this process that another manager overwrote, assert them again, and report (VD8).

@@ -9,6 +9,7 @@ from tenure.integrations.kubernetes.runtime.credentials import Loader, find_cred
 from tenure.integrations.vmpool.async_vm_pool import AGENT, AsyncVMPool
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
+from tenure.integrations.vmpool.machines.vm_return import StopEvent
 from tenure.integrations.vmpool.node_recovery import RecoveryMode, RecoveryReport
 from tenure.integrations.vmpool.pool_changes import PoolObserver
 from tenure.integrations.vmpool.pool_decisions import RepairReport
@@ -112,10 +113,11 @@ class VMPool:
         mode: RecoveryMode | None = None,
         node_name: str = "",
         takes_over: bool = False,
+        stop: StopEvent | None = None,
     ) -> RecoveryReport:
         """Give back the VMs of this node, which are dead because its adaptor was started again; put the state right."""
         return self._thread.run(
-            self._pool.recover(cleanup=cleanup, mode=mode, node_name=node_name, takes_over=takes_over)
+            self._pool.recover(cleanup=cleanup, mode=mode, node_name=node_name, takes_over=takes_over, stop=stop)
         )
 
     def reassert(self) -> tuple[VanishedWrite, ...]:

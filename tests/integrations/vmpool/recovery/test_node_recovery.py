@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from tenure.integrations.vmpool.machines.vm_return import AwaitReturn, FixedWait
 from tenure.integrations.vmpool.node_recovery import NodeRecovery, RecoveryInterrupted
 from tenure.integrations.vmpool.pool_errors import NodeNameUnknown, PoolStateUnreadable, PoolUnavailable
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
+from tenure.integrations.vmpool.vm_pool import VMPool
 from tests.integrations.vmpool.recovery.recovery_stage import IPS, RecoveryStage, entry
 from tests.integrations.vmpool.vms import FakeVM, until
 
@@ -170,6 +172,18 @@ async def test_case_48_a_cleanup_that_hangs_is_stopped_too(stage: RecoveryStage)
             await pool.recover(cleanup=plan(hang), stop=stop)
 
     assert stage.fill() == (2, 1)
+
+
+def test_case_48_callers_who_block_stop_it_from_another_thread(stage: RecoveryStage) -> None:
+    stage.put([OWN], IPS[1:])
+    stop = threading.Event()
+    with VMPool(stage.settings(), kubeconfig=str(stage.kube.kubeconfig())) as pool:
+        threading.Timer(0.3, stop.set).start()
+        with pytest.raises(RecoveryInterrupted):
+            pool.recover(cleanup=plan(Cleanups(), 60), stop=stop)
+        report = pool.recover(cleanup=plan(Cleanups()))
+
+    assert ids(report.released) == ["own"]
 
 
 async def test_case_48_a_cancelled_recovery_leaves_the_state_as_it_was(stage: RecoveryStage) -> None:

@@ -1,7 +1,10 @@
 """When a VM that was told to reboot may be given out again: after a while, or when it was away and is back."""
 
 import asyncio
+import contextlib
+import threading
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from tenure.integrations.vmpool.machines.vm_port import SSH_PORT, dial
@@ -55,6 +58,34 @@ class AwaitReturn:
 
 
 ReturnPlan = FixedWait | AwaitReturn
+
+
+StopEvent = asyncio.Event | threading.Event
+"""What ends a wait early; callers who block set one of ``threading``."""
+NOTICED_S = 0.1
+"""How soon an event of another thread is noticed."""
+
+
+@contextlib.asynccontextmanager
+async def followed(stop: StopEvent | None) -> AsyncIterator[asyncio.Event]:
+    """Give an event of the running loop that is set when ``stop`` is; without one it is never set."""
+    if isinstance(stop, asyncio.Event):
+        yield stop
+        return
+    event = asyncio.Event()
+    watch = asyncio.create_task(_follow(stop, event)) if stop is not None else None
+    try:
+        yield event
+    finally:
+        if watch is not None:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+
+
+async def _follow(stop: threading.Event, event: asyncio.Event) -> None:
+    for _ in iter(stop.is_set, True):
+        await asyncio.sleep(NOTICED_S)
+    event.set()
 
 
 async def wait_unless(stop: asyncio.Event, seconds: float) -> bool:
