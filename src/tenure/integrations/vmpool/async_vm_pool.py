@@ -4,6 +4,7 @@ It may share the ConfigMap with Go managers of the seed's time: the same object,
 to the API server, each as large as the whole state (about 414 bytes an allocated address, 18 a free one).
 """
 
+import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
