@@ -63,7 +63,7 @@ kube: kube-servers  ## a Kubernetes API server on loopback to play with, until C
 
 # Each time, since a cache may be gone or a version new; it is quick when all is there.
 kube-servers: .venv/.ready
-	@$(IN)/python tools/build_kube.py etcd kube-apiserver >/dev/null || echo "tests that need Kubernetes will FAIL" >&2
+	@$(IN)/python tools/build_kube.py etcd kube-apiserver seed-manager >/dev/null || echo "tests that need Kubernetes will FAIL" >&2
 
 # What `make test` does without: the controller manager, kubectl, clusterctl, and the managers that people run today.
 kube-programs: .venv/.ready

@@ -30,6 +30,8 @@ class Sample:
     p50_ms: float
     p99_ms: float
     peak_mb: float
+    failed_share: float = 0.0
+    """Of the operations that were begun, those that ended with an error; the other measures are of the rest."""
 
     @property
     def p99_share(self) -> float:

@@ -1,4 +1,4 @@
-"""What is measured on Kubernetes: the runtime beside a bare session and other clients, and claims beside Metal3's."""
+"""What is measured on Kubernetes: the runtime beside other clients, claims beside Metal3's, VM pools beside Go's."""
 
 from dataclasses import replace
 from importlib.util import find_spec
@@ -23,6 +23,10 @@ CLAIMS_HELD = f"{CLAIMS_WORK}held"
 SWEPT_OURS, SWEPT_METAL3 = (f"{CLAIMS_WORK}swept-{name}" for name in ("ours", "metal3"))
 """The same, all created at once, for the picture; Metal3's manager without limit of its client."""
 SWEEP = (0, 500, 1000, 2000, 4000)
+VM_POOL_WORK = f"{WORK}vmpool-"
+VM_POOL_OURS, VM_POOL_GO, VM_POOL_PLAIN = (VM_POOL_WORK + name for name in ("ours", "go", "plain"))
+"""Nodes that allocate from one ConfigMap at once: by ours, by the Go algorithm of the seed's time; and nodes that read
+and write a ConfigMap of that size, each its own, which is the least that an allocation can cost."""
 OTHERS = ("kubernetes_asyncio", "lightkube")
 """Clients that people write controllers with, where they are installed (``make bench`` does); no bar is put on them."""
 
@@ -39,6 +43,10 @@ BURST_SHARE = 1.5
 """The slowest of a burst wait at most so many times as long as the whole burst takes (KD15)."""
 IN_FLIGHT = 64
 """As many requests as the operator has in flight: what creating addresses alone is measured with (KD15)."""
+NODES = 50
+VM_POOL_IPS = 1000
+VM_POOL_TIMEOUT_S = 60.0
+"""VS11."""
 KB_AN_OBJECT = 3.0
 """With objects of 1 KB: what an object may cost in a cache."""
 
@@ -64,6 +72,23 @@ def kubernetes_pairs(*, quick: bool) -> list[Pair]:
         Pair("kubernetes-list", f"a cache of {objects:,} objects of 1 KB", listed, None, (memory,)),
         *(_other(name, ours) for name in OTHERS if find_spec(name)),
         *_claim_pairs(CLAIMS // 10 if quick else CLAIMS, quick=quick),
+        *_vm_pool_pairs(NODES // 5 if quick else NODES),
+    ]
+
+
+def _vm_pool_pairs(nodes: int) -> list[Pair]:
+    """List what allocating from one ConfigMap is compared with: no allocation of ours may fail."""
+    once = Case(STORE, VM_POOL_OURS, "hashed", "10.20.0.0/22", callers=1, servers=nodes, count=1)
+    again = replace(once, count=10)
+    none = (Promise("failed_share", SMALLER, 0.0, relative=False),)
+    title = f"{nodes} nodes at once on {VM_POOL_IPS:,} VMs"
+    return [
+        Pair("kubernetes-vmpool-burst", f"{title} / GET + PUT", once, replace(once, work=VM_POOL_PLAIN), none),
+        Pair("kubernetes-vmpool-burst-go", f"{title} / Go", once, replace(once, work=VM_POOL_GO), none),
+        Pair(
+            "kubernetes-vmpool-loop", f"{title}, 10 each / GET + PUT", again, replace(again, work=VM_POOL_PLAIN), none
+        ),
+        Pair("kubernetes-vmpool-loop-go", f"{title}, 10 each / Go", again, replace(again, work=VM_POOL_GO), none),
     ]
 
 

@@ -15,10 +15,11 @@ from tests.integrations.kubernetes.runtime.toy_controller import CONFIG_MAP
 from bench.cases import Case, Pair
 from bench.crew import LONGEST_S, ROOT, Sample, WorkerFailed, summed
 from bench.jobs import Result
-from bench.kubernetes_cases import CLAIMS_WORK, LISTED, OURS, TASKS, is_claims
+from bench.kubernetes_cases import CLAIMS_WORK, LISTED, OURS, TASKS, VM_POOL_WORK, is_claims
 from bench.kubernetes_child import config_map
 from bench.kubernetes_claims import measure_claims
 from bench.measuring import Measured, Progress
+from bench.vm_pool_measuring import measure_vm_pool
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 
@@ -59,6 +60,8 @@ def _measure(server: KubeServer, case: Case) -> Sample:
             asyncio.run(_fill(kubeconfig, namespace, case.count))
         if case.work.startswith(CLAIMS_WORK):
             return measure_claims(server, namespace, case, lambda: _servers_cpu_s(server))
+        if case.work.startswith(VM_POOL_WORK):
+            return measure_vm_pool(server, namespace, case, lambda: _servers_cpu_s(server))
         before = _servers_cpu_s(server)
         words = [case.work, kubeconfig, namespace, str(case.callers), str(case.count)]
         child = [sys.executable, "-m", "bench.kubernetes_child", *words]

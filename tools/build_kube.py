@@ -3,10 +3,11 @@
 ``KUBEBUILDER_ASSETS`` names a folder that has them already. Otherwise they are built into a cache outside of the tree,
 by version, so that the next run builds nothing: ``python tools/build_kube.py etcd kube-apiserver``, or ``all`` for the
 programs that ``make proof`` and ``make bench`` have besides: the controller manager, kubectl, clusterctl, and the
-managers that people run today.
+managers that people run today. A program of our own is built as they are, from its sources in the tree.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -20,18 +21,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+ROOT = Path(__file__).parents[1]
 KUBERNETES = "v1.35.8"
 ETCD = "v3.6.16"  # an older etcd lacks progress of watches, and the API server then answers watches with errors
 
 
 @dataclass(frozen=True)
 class Target:
-    """A program: the module it is in, its package, and what its build costs, which is printed meanwhile."""
+    """A program: the module it is in, its package, and what its build costs, which is printed meanwhile.
+
+    A program of ours has its ``sources`` in the tree instead; the module is the one that they are written on.
+    """
 
     module: str
     version: str
     package: str
     cpu_s: int
+    sources: str = ""
 
 
 TARGETS = {
@@ -51,6 +57,9 @@ TARGETS = {
         "sigs.k8s.io/cluster-api-ipam-provider-in-cluster",
         290,
     ),
+    "seed-manager": Target(
+        "k8s.io/client-go", KUBERNETES.replace("v1.", "v0."), ".", 130, "tests/integrations/vmpool/seed_manager"
+    ),
 }
 SERVERS = ("etcd", "kube-apiserver")
 
@@ -60,11 +69,26 @@ class CannotBuild(Exception):
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of a program in the cache, by version: Kubernetes' own share one, each other has its own."""
+    """Return the folder of a program in the cache, by version: Kubernetes' own share one, each other has its own.
+
+    The version of a program of ours is what its sources say, so that one that was edited is built again.
+    """
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tenure" / "kube"
     version = TARGETS[name].version
+    if TARGETS[name].sources:
+        return root / f"{name}-{version}-{digest_of(TARGETS[name])}"
     together = f"kubernetes-{KUBERNETES}-etcd-{ETCD}"
     return root / (together if version in (KUBERNETES, ETCD) else f"{name}-{version}")
+
+
+def sources_of(target: Target) -> list[Path]:
+    """Return the files that a program of ours is made of."""
+    return sorted((ROOT / target.sources).glob("*.go"))
+
+
+def digest_of(target: Target) -> str:
+    """Return what tells one state of a program of ours from another."""
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources_of(target))).hexdigest()[:12]
 
 
 def find_program(name: str, *, build: bool = True) -> Path:
@@ -135,7 +159,12 @@ def write_module(go: str, target: Target, work: Path) -> None:
     lines = ["module kubebin", ""]
     module = requirements(go, target, work)
     lines += [f"go {module['Go']}", *(f"godebug {each['Key']}={each['Value']}" for each in module.get("GoDebug") or ())]
-    lines += ["", f"tool {target.package}", "", f"require {target.module} {target.version}", ""]
+    if target.sources:
+        for path in sources_of(target):
+            shutil.copy(path, work)
+    else:
+        lines += ["", f"tool {target.package}"]
+    lines += ["", f"require {target.module} {target.version}", ""]
     lines += replacements(module, target)
     (work / "go.mod").write_text("\n".join(lines) + "\n", "utf-8")
     run([go, "mod", "tidy"], work)

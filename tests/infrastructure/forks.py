@@ -12,6 +12,7 @@ PRELOADED = (
     "tests.integrations.bosh.kills.dying",
     "tests.integrations.ganeti.files.load.follow_process",
     "tests.integrations.neutron.stage.child",
+    "tests.integrations.vmpool.pool_crowd",
 )
 
 FORKS = multiprocessing.get_context("forkserver")

@@ -28,6 +28,7 @@ VERSIONS = {
     "clusterctl": ("--help",),
     "metal3-ipam": ("--help",),
     "in-cluster-ipam": ("--help",),
+    "seed-manager": ("pick", "6", "pod-1"),
 }
 
 

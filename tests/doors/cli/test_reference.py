@@ -53,6 +53,11 @@ def examples(command: click.Command) -> list[list[str]]:
 
 
 EXAMPLES = [words for command in COMMANDS.values() for words in examples(command)]
+IN_A_CLUSTER = [
+    words for words in EXAMPLES if words[0] == "vmpool" and words[1] != "manifests" and "--check" not in words
+]
+"""Examples that tests/integrations/vmpool/test_vmpool_commands.py runs, on a real API server."""
+HERE = [words for words in EXAMPLES if words not in IN_A_CLUSTER]
 
 
 @pytest.fixture(scope="module")
@@ -110,14 +115,14 @@ def test_help_shows_every_option_of_a_command_and_those_that_go_anywhere(path: t
     assert [flag for flag in [*options, "--store", "--json", "--no-color"] if flag not in shown] == []
 
 
-@pytest.mark.parametrize("words", EXAMPLES, ids=" ".join)
+@pytest.mark.parametrize("words", HERE, ids=" ".join)
 def test_an_example_runs(words: list[str], site: Site) -> None:
     result = site.call(*words)
 
     assert result.exit_code == FOLLOWED_BY_FINDINGS.get(words[0], 0), result.output
 
 
-@pytest.mark.parametrize("words", EXAMPLES, ids=" ".join)
+@pytest.mark.parametrize("words", HERE, ids=" ".join)
 def test_an_example_answers_with_json(words: list[str], site: Site) -> None:
     result = site.call(*(word for word in words if word != "--json"), "--json")
 
@@ -147,7 +152,7 @@ def test_the_tour_in_the_main_help_runs_in_order(site: Site) -> None:
 def test_every_verb_of_a_noun_of_several_files_is_in_its_help_and_in_the_reference(site: Site) -> None:
     page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
 
-    for noun in ("network", "instance", "deployment"):
+    for noun in ("network", "instance", "deployment", "vmpool"):
         shown = site.text(noun, "--help")
         for verb in (path[1] for path in COMMANDS if path[0] == noun):
             assert f"\n  {verb} " in shown

@@ -20,6 +20,7 @@ PLACES = {
     "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
     "Service": "/api/v1/namespaces/{namespace}/services",
     "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "DaemonSet": "/apis/apps/v1/namespaces/{namespace}/daemonsets",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies",
     "IPPool": "/apis/ipam.metal3.io/v1alpha1/namespaces/{namespace}/ippools",

@@ -18,11 +18,11 @@ import pytest
 
 from tenure.integrations.kubernetes import operator as shell
 from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext
-from tenure.integrations.kubernetes.operator_probes import Sample, exposition
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
+from tenure.integrations.kubernetes.runtime.process_probes import Sample, exposition
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Key, key_of
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
@@ -313,8 +313,8 @@ def test_every_line_of_a_json_log_is_json() -> None:
     """Also those of libraries, and warnings of Python."""
     program = """
 import logging, warnings
-from tenure.doors.cli.commands.operator.run_operator import _log_to_stderr
-_log_to_stderr("json")
+from tenure.doors.cli.commands.operator.run_operator import log_to_stderr
+log_to_stderr("json")
 logging.getLogger("asyncio").error("a task was never awaited")
 logging.getLogger("aiohttp.server").warning("no request")
 logging.getLogger("tenure.anything").info("here")

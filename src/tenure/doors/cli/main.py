@@ -69,6 +69,7 @@ SECTIONS = {
         "neutron": "neutron:neutron",
         "operator": "operator.run_operator:operator",
         "manifests": "operator.print_manifests:manifests",
+        "vmpool": "vmpool.vmpool_group:vmpool",
     },
     "Care": {
         "verify": "verify_sweep:verify",

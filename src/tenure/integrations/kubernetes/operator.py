@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
 from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext, PortTaken
-from tenure.integrations.kubernetes.operator_probes import Sample, serve_probes
 from tenure.integrations.kubernetes.operator_samples import runtime_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime import credentials
@@ -17,6 +16,7 @@ from tenure.integrations.kubernetes.runtime.access_review import AccessReview
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease
+from tenure.integrations.kubernetes.runtime.process_probes import Sample, serve_probes
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
 LOG = logging.getLogger(__name__)

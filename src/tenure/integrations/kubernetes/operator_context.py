@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tenure.integrations.kubernetes.operator_probes import Sample
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease
+from tenure.integrations.kubernetes.runtime.process_probes import Sample
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
 

@@ -80,9 +80,11 @@ def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _quoted)
 
 
-def written(documents: list[Object]) -> str:
-    """Return documents as a stream of YAML."""
-    head = "# Printed by `tenure manifests`. Deleting a CustomResourceDefinition deletes every object of its kind.\n"
+HEAD = "# Printed by `tenure manifests`. Deleting a CustomResourceDefinition deletes every object of its kind.\n"
+
+
+def written(documents: list[Object], head: str = HEAD) -> str:
+    """Return documents as a stream of YAML, behind a comment."""
     return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120, explicit_start=True)
 
 

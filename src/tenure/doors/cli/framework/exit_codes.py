@@ -10,6 +10,7 @@ import click
 from tenure.doors.cli.framework.hints import CASCADING
 from tenure.doors.cli.session import Session
 from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
+from tenure.integrations.vmpool.pool_errors import PoolForbidden, PoolTooLarge, PoolWriteRefused
 from tenure.kernel.errors import (
     Conflict,
     CursorExpired,
@@ -37,6 +38,9 @@ EXITS: dict[type[TenureError], int] = {
     StoreUnavailable: 6,
     **dict.fromkeys(http_errors.FOR_NOW, 6),
     **dict.fromkeys(http_errors.OF_PERSONS, 7),
+    PoolForbidden: 7,
+    PoolTooLarge: 4,
+    PoolWriteRefused: 4,
     http_errors.TooLarge: USAGE,
     http_errors.NotInstalled: 6,
     http_errors.PreconditionFailed: 4,
@@ -47,18 +51,20 @@ EXITS: dict[type[TenureError], int] = {
 EXIT_MEANINGS = {
     0: "done",
     FINDINGS: "done, and there are findings: `verify`, `audit` or a dry run of an import found something, something of "
-    "a Neutron is left that cannot be repaired, a hook failed after an operation on an instance, or there is something "
-    "to deploy (with `--exit-code`)",
+    "a Neutron is left that cannot be repaired, a hook failed after an operation on an instance, a VM could not be "
+    "cleaned up, or there is something to deploy (with `--exit-code`)",
     USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`, `document_rejected`), or "
     "too much at once (`too_large`); nothing was changed",
     3: "nothing goes by that name (`not_found`)",
     4: "the present state forbids it: `conflict`, `already_exists`, `address_in_use`, `address_reserved`, `overlap`, "
     "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`, `unreadable`, "
-    "`deployment_refused`",
-    NOTHING_FREE: "nothing is free (`pool_exhausted`; `deployment_refused` as NetworkReservationNotEnoughCapacity)",
+    "`deployment_refused`, `pool_swap_conflict`, `pool_state_unreadable`, `pool_too_large`, `pool_write_refused`, "
+    "`node_name_taken`",
+    NOTHING_FREE: "nothing is free (`pool_exhausted`, `vm_pool_exhausted`; `deployment_refused` as "
+    "NetworkReservationNotEnoughCapacity)",
     6: "the store or the server did not answer, has too much to do, or lacks what it needs (`store_unavailable`, "
-    "`overloaded`, `rate_limited`, `share_used_up`, `too_slow`, `not_installed`)",
-    7: "the server does not let you do that (`unauthorised`, `forbidden`)",
+    "`overloaded`, `rate_limited`, `share_used_up`, `too_slow`, `not_installed`, `pool_unavailable`)",
+    7: "the server does not let you do that (`unauthorised`, `forbidden`, `pool_forbidden`)",
     INTERNAL: "a fault of Tenure itself, here or in the server (`internal`); please report it with the text it printed",
     UNTOLD: "done, but the answer could not be written to standard output (a full disk, say); `tenure show` tells it",
     INTERRUPTED: "interrupted by Ctrl-C; what was waiting is withdrawn",

@@ -171,6 +171,21 @@ NEUTRON_HINTS = {
 }
 """What commands on a Neutron say: its store is its own."""
 
+VM_POOL_HINTS = {
+    "not_found": "`tenure vmpool list` lists what is allocated",
+    "vm_pool_exhausted": "`tenure vmpool list` shows who has the VMs; `--wait SECONDS` waits for one; VM_POOL_IPS "
+    "takes more addresses",
+    "pool_swap_conflict": "run the same command again; `--operation-timeout` gives it more time",
+    "pool_state_unreadable": "`kubectl get configmap NAME -o yaml` shows it; `tenure vmpool repair "
+    "--replace-unreadable` copies it aside and begins with nothing allocated",
+    "pool_unavailable": "run the same command again: under the same id it gets the same VM",
+    "pool_forbidden": "`tenure vmpool manifests --pool-configmap-name NAME` prints the role that is needed",
+    "pool_too_large": "`tenure vmpool status` shows the size; several pools have a ConfigMap each",
+    "node_name_unknown": "`--node-name` or NODE_NAME names the node",
+    "node_name_taken": "give each node a name of its own; `tenure vmpool agent --take-over` takes a dead one's place",
+}
+"""What commands on VM pools say: they have no ledger."""
+
 RETIRED_NETWORK = "the network is retired: `tenure network retire {network} --undo` takes it back into use"
 RETIRED_POOLS = (
     "all of it is retired: `--undo` of `tenure pool retire` or `tenure subnet retire` takes it back into use"
@@ -184,9 +199,10 @@ NOTHING_OPEN = (
 
 def next_step(session: Session, error: TenureError) -> str | None:
     """Say what to do next, in words of the command line."""
-    text = _retired_hint(session, error) if isinstance(error, PoolExhausted) else None
+    is_of_ledger = not session.command.startswith("vmpool ")
+    text = _retired_hint(session, error) if isinstance(error, PoolExhausted) and is_of_ledger else None
     text = text or _special_hint(error, session.command) or HINTS.get(error.code)
-    if text is None and isinstance(error, StoreUnavailable):
+    if text is None and isinstance(error, StoreUnavailable) and is_of_ledger:
         if error.outcome == "unknown":
             return "repeat the same command to learn the outcome"
         return SERVER_SILENT if session.named_server is not None else "look at `--store` or TENURE_STORE"
@@ -198,6 +214,8 @@ def _special_hint(error: TenureError, command: str) -> str | None:
     noun = command.partition(" ")[0]
     if noun == "neutron":
         return NEUTRON_HINTS.get(error.code)
+    if noun == "vmpool":
+        return VM_POOL_HINTS.get(error.code)
     if isinstance(error, Refused | Rejected):
         return next((FAULT_HINTS[fault.kind] for fault in error.faults if fault.kind in FAULT_HINTS), None)
     if command in ORIGINS and error.field in ("path", "ledger"):

@@ -2,6 +2,8 @@
 
 from tenure.doors.cli.output.deployment_json_keys import ANSWERS as DEPLOYMENT_ANSWERS
 from tenure.doors.cli.output.deployment_json_keys import DOCUMENTS as OF_DEPLOYMENTS
+from tenure.doors.cli.output.vm_pool_json_keys import ANSWERS as VM_POOL_ANSWERS
+from tenure.doors.cli.output.vm_pool_json_keys import DOCUMENTS as OF_VM_POOLS
 from tenure.kernel.plan.plan_model import Policy
 
 Keys = dict[str, str]
@@ -317,6 +319,7 @@ DOCUMENTS: dict[str, Keys] = {
     "Ganeti import": GANETI_IMPORT,
     "Neutron report": NEUTRON,
     **OF_DEPLOYMENTS,
+    **OF_VM_POOLS,
     "copy": COPY,
     "token": TOKEN,
 }
@@ -379,6 +382,7 @@ ANSWERS: dict[str, str] = {
     "serve": "once it serves, one line: `url`, `store` and `token` (the first one, or null); `--check`: all settings",
     "operator": "once it runs, one line: `url`, `identity` and `controllers`; `--check`: all settings, and `server`",
     "manifests": "a Kubernetes `List`, which `kubectl apply -f -` takes as well",
+    **VM_POOL_ANSWERS,
     "archive": "`moved`: how many changes",
     "verify": "`clean` and `breaches` (`invariant`, `text`)",
     "bench": "a list of `what`, `callers`, `per_s` and `ratio`",

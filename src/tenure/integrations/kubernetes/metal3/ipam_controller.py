@@ -23,12 +23,12 @@ from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.metal3.unreadable_objects import UnreadableObjects
 from tenure.integrations.kubernetes.operator_context import OperatorContext, PortTaken
-from tenure.integrations.kubernetes.operator_probes import Sample
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.leader_lease import NotLeading
 from tenure.integrations.kubernetes.runtime.mounted_certificate import show_mounted
+from tenure.integrations.kubernetes.runtime.process_probes import Sample
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of
 from tenure.integrations.kubernetes.runtime.webhook_certificates import WebhookCertificates
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost

@@ -12,7 +12,7 @@ from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import arrival_of
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
-from tenure.integrations.kubernetes.operator_probes import Sample
+from tenure.integrations.kubernetes.runtime.process_probes import Sample
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family
 
 

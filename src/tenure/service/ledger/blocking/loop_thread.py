@@ -15,8 +15,9 @@ T = TypeVar("T")
 class LoopThread:
     """Runs coroutines for blocking callers of any thread. Costs about 70 µs a call."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "ledger") -> None:
         self.closed = False
+        self._what = what
         self._loop = asyncio.new_event_loop()
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._loop.run_forever, name="tenure", daemon=True)
@@ -28,10 +29,10 @@ class LoopThread:
         if os.getpid() != self._pid:
             # Otherwise Python warns of a coroutine that was never awaited.
             work.close()
-            raise Conflict("this ledger was opened before the process forked; open another one in the child")
+            raise Conflict(f"this {self._what} was opened before the process forked; open another one in the child")
         if self.closed:
             work.close()
-            raise Conflict("this ledger is closed; open it again")
+            raise Conflict(f"this {self._what} is closed; open it again")
         return self._run(work)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -40,7 +41,7 @@ class LoopThread:
             return running.result()
         except concurrent.futures.CancelledError:
             if self.closed:
-                raise Conflict("this ledger was closed meanwhile; open it again") from None
+                raise Conflict(f"this {self._what} was closed meanwhile; open it again") from None
             raise
         except BaseException:
             running.cancel()  # the caller was interrupted: what he waits for must not go on without him

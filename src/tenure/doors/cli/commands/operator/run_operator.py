@@ -151,7 +151,7 @@ def operator(
         if check:
             _print_settings(session, settings, asyncio.run(find_credentials(kubeconfig, context)()).server)
             return
-        _log_to_stderr(log)
+        log_to_stderr(log)
         asyncio.run(_run(session, settings, shell.run_until))
     except CredentialsMissing as error:
         raise Invalid(f"--kubeconfig: {error}") from None
@@ -250,6 +250,10 @@ def _announce(session: Session, running: "Running") -> None:
     )
 
 
+STRUCTURED = ("pool_event", "pool_fields")
+"""What records of VM pools say for programs."""
+
+
 class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         entry = {
@@ -257,16 +261,22 @@ class _JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **{name: getattr(record, name) for name in STRUCTURED if hasattr(record, name)},
         }
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False)
+        return json.dumps(entry, ensure_ascii=False, default=str)
 
 
-def _log_to_stderr(form: str) -> None:
-    """Write the log lines of all libraries in one form: a reader of JSON lines meets no other line."""
+def log_to_stderr(form: str, *, stamped: bool = False) -> None:
+    """Write the log lines of all libraries in one form: a reader of JSON lines meets no other line.
+
+    Lines of text begin with the time only if they are ``stamped``: most services that keep them add it.
+    """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonLines() if form == "json" else logging.Formatter("%(levelname)s %(message)s"))
+    plain = logging.Formatter(("%(asctime)s " if stamped else "") + "%(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    plain.converter = time.gmtime
+    handler.setFormatter(_JsonLines() if form == "json" else plain)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.captureWarnings(True)
     logging.getLogger("tenure").setLevel(logging.INFO)

@@ -1,4 +1,4 @@
-"""What a cluster asks an operator: whether it lives, whether it is ready, and its numbers (KP14)."""
+"""What a cluster asks a process of ours: whether it lives, whether it is ready, and its numbers (KP14)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -19,6 +19,8 @@ class Sample(NamedTuple):
     type: str
     value: float
     labels: Mapping[str, str] = {}
+    suffix: str = ""
+    """Of a histogram: ``_bucket``, ``_sum`` or ``_count``, which stand under one name."""
 
 
 Numbers = Callable[[], Iterable[Sample]]
@@ -29,7 +31,7 @@ async def serve_probes(
 ) -> tuple[web.AppRunner, int]:
     """Serve ``/livez``, ``/readyz`` and ``/metrics``; return what stops it, and the port.
 
-    ``/livez`` asks no other server: an API server that is away must not get its operators restarted. ``review`` judges
+    ``/livez`` asks no other server: an API server that is away must not get its clients restarted. ``review`` judges
     who may read ``/metrics``; without it everybody may. Probes have no token, so the other two are open.
     """
 
@@ -71,7 +73,8 @@ def exposition(samples: Iterable[Sample]) -> Iterator[str]:
         yield f"# HELP {name} {together[0].help}\n# TYPE {name} {together[0].type}\n"
         for sample in together:
             labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in sample.labels.items())
-            yield f"{name}{{{labels}}} {_number(sample.value)}\n" if labels else f"{name} {_number(sample.value)}\n"
+            series = f"{name}{sample.suffix}"
+            yield f"{series}{{{labels}}} {_number(sample.value)}\n" if labels else f"{series} {_number(sample.value)}\n"
 
 
 def _number(value: float) -> str:

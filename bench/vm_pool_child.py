@@ -1,0 +1,125 @@
+"""``python -m bench.vm_pool_child WORK KUBECONFIG NAMESPACE NODES COUNT POOL``: nodes at work, one line of figures.
+
+Every node has a pool object and connections of its own, as on machines of their own; they share this process and so its
+core. Imports and first connections are not counted.
+"""
+
+import asyncio
+import dataclasses
+import json
+import logging
+import resource
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from bench.kubernetes_cases import VM_POOL_PLAIN, VM_POOL_TIMEOUT_S
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
+from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
+from tenure.integrations.vmpool.config_map_swap import CONFIG_MAP
+from tenure.integrations.vmpool.state.pool_state import PoolState, write_state
+from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
+from tenure.kernel.errors import TenureError
+
+POOL_NAME = "byom-ip-pool-state"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One allocation; ``error`` is empty if it was done."""
+
+    id: str
+    ip: str
+    error: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What nodes did, and what it took."""
+
+    operations: list[Operation]
+    seconds: float
+    cpu_s: float
+    peak_mb: float
+
+    def dump(self) -> str:
+        """Write it in one line."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def load(cls, text: str) -> "Report":
+        """Read what ``dump`` wrote."""
+        fields = json.loads(text)
+        operations = [Operation(**each) for each in fields.pop("operations")]
+        return cls(operations, **fields)
+
+
+Allocate = Callable[[str], Awaitable[str]]
+"""Allocate for an id, and return the address."""
+
+
+async def open_pool(stack: AsyncExitStack, kubeconfig: str, namespace: str, node: str, pool: list[str]) -> Allocate:
+    """Return how a node of ours allocates."""
+    client = await stack.enter_async_context(ApiClient(from_kubeconfig(kubeconfig)))
+    settings = VMPoolSettings(
+        pool_ips=pool, namespace=namespace, config_map_name=POOL_NAME, node_name=node,
+        operation_timeout_s=VM_POOL_TIMEOUT_S,
+    )  # fmt: skip
+    opened = AsyncVMPool(client, settings)
+    await opened.status()
+
+    async def allocate(id: str) -> str:
+        return (await opened.allocate(id, id, "default")).ip
+
+    return allocate
+
+
+async def open_plain(stack: AsyncExitStack, kubeconfig: str, namespace: str, node: str, pool: list[str]) -> Allocate:
+    """Return how a node reads and writes a ConfigMap of its own, which is as large as a pool."""
+    client = await stack.enter_async_context(ApiClient(from_kubeconfig(kubeconfig)))
+    metadata = {"namespace": namespace, "name": node}
+    data = {"allocation-state": write_state(PoolState.fresh(pool))}
+    await client.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+    async def read_and_write(id: str) -> str:
+        found = await client.get(CONFIG_MAP.path(namespace, node))
+        await client._ask("PUT", CONFIG_MAP.path_of(found), {**found, "data": {**found["data"], "last": id}})
+        return ""
+
+    return read_and_write
+
+
+async def work(allocate: Allocate, node: str, count: int) -> list[Operation]:
+    """Allocate so many times, one after the other."""
+    done = []
+    for number in range(count):
+        id, began = f"{node}-pod-{number}", time.perf_counter()
+        try:
+            ip, error = await allocate(id), ""
+        except TenureError as refused:
+            ip, error = "", str(refused)
+        done.append(Operation(id, ip, error, time.perf_counter() - began))
+    return done
+
+
+async def main(kind: str, kubeconfig: str, namespace: str, nodes: int, count: int, pool: list[str]) -> None:
+    """Let all nodes work at once, and print what came of it."""
+    logging.getLogger("tenure").setLevel(logging.CRITICAL + 1)
+    names = [f"node-{number}" for number in range(nodes)]
+    open_one = open_plain if kind == VM_POOL_PLAIN else open_pool
+    async with AsyncExitStack() as stack:
+        opened = [await open_one(stack, kubeconfig, namespace, name, pool) for name in names]
+        began, cpu_s = time.perf_counter(), time.process_time()
+        done = await asyncio.gather(*(work(each, name, count) for each, name in zip(opened, names, strict=True)))
+        seconds, cpu_s = time.perf_counter() - began, time.process_time() - cpu_s
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(Report([each for node in done for each in node], seconds, cpu_s, peak_mb).dump(), flush=True)
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    asyncio.run(main(words[0], words[1], words[2], int(words[3]), int(words[4]), words[5].split(",")))

@@ -1,0 +1,116 @@
+"""``tenure vmpool agent``: looks after a pool from one node, until it is stopped."""
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tenure.doors.cli.commands.operator.run_operator import log_to_stderr
+from tenure.doors.cli.commands.vmpool.cleanup_options import cleanup_options, positive, read_cleanup
+from tenure.doors.cli.commands.vmpool.open_vm_pool import (
+    agent_options,
+    loaded,
+    opened_pool,
+    read_settings,
+    setting_option,
+)
+from tenure.doors.cli.commands.vmpool.pool_care import OUTSIDE_POOL
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.output.print_answer import answer, echo, json_line
+from tenure.doors.cli.session import Session, pass_session
+from tenure.integrations.vmpool.vm_pool_settings import SOURCES, VMPoolSettings
+
+
+@command("agent")
+@cleanup_options
+@click.option("--every", metavar="SECONDS", type=positive, default=30.0, show_default=True, help="How often it looks.")
+@click.option(
+    "--retry-cleanup",
+    metavar="SECONDS",
+    type=positive,
+    default=60.0,
+    show_default=True,
+    help="After how long a failed cleanup is tried again; after each further failure twice as long, an hour at most.",
+)
+@click.option(
+    "--adaptor-start-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A file that the adaptor writes at its start, if VMs are dead then [default: VMs are dead after a boot only].",
+)
+@click.option(
+    "--take-over", is_flag=True, help="This machine has taken the place of another one of its name: it is gone."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where /livez, /readyz and /metrics are served.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8082, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--log", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How log lines look."
+)
+@click.option("--check", is_flag=True, help="Only check the settings, and print them.")
+@agent_options
+@setting_option(OUTSIDE_POOL)
+@pass_session
+def agent(
+    session: Session,
+    mode: str | None,
+    every: float,
+    retry_cleanup: float,
+    adaptor_start_file: Path | None,
+    take_over: bool,
+    host: str,
+    port: int,
+    log: str,
+    check: bool,
+    **said: Any,
+) -> None:
+    """Look after a pool from one node, until SIGTERM or Ctrl-C: recover, repair, retry cleanups, serve /metrics.
+
+    A node is recovered once after each boot, never because the agent itself was started again.
+
+    For example:
+      tenure vmpool agent --pool-ips 192.0.2.10-192.0.2.29 --node-name worker-1 --check
+    """
+    agents = loaded("pool_agent")
+    settings = agents.AgentSettings(
+        read_cleanup(said), mode, every, retry_cleanup, adaptor_start_file, host, port, take_over
+    )
+    pool_settings = read_settings(said)
+    if check:
+        _print_settings(session, pool_settings, settings)
+        return
+    log_to_stderr(log, stamped=True)
+    asyncio.run(_run(session, pool_settings, settings, **said))
+
+
+async def _run(session: Session, settings: VMPoolSettings, agent_settings: Any, **cluster: str | None) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    meter = loaded("pool_metrics").PoolMeter(settings.config_map_name, settings.line)
+    async with opened_pool(settings, observer=meter, **cluster) as pool:
+        await loaded("pool_agent").run_agent(
+            pool, agent_settings, stopped, lambda port: _announce(session, pool, agent_settings.host, port)
+        )
+
+
+def _announce(session: Session, pool: Any, host: str, port: int) -> None:
+    place = f"{pool.settings.namespace}/{pool.settings.config_map_name}"
+    url = f"http://{host}:{port}"
+    if session.json:
+        echo(session, json_line({"url": url, "pool": place, "node_name": pool.node_name}))
+    else:
+        echo(session, f"The agent of {pool.node_name} looks after pool {place}, and answers probes at {url}")
+
+
+def _print_settings(session: Session, settings: VMPoolSettings, agent_settings: Any) -> None:
+    """Print the settings as they are put together."""
+    document = {source.argument: getattr(settings, source.argument, None) for source in SOURCES}
+    document = {name: value for name, value in document.items() if name != "max_range_ips"}
+    document["pool_ips"] = list(settings.pool_ips)
+    document["every_s"] = agent_settings.every_s
+    document["mode"] = agent_settings.mode or ("release" if agent_settings.cleanup else "keep")
+    lines = (f"{name} = {','.join(value) if isinstance(value, list) else value}" for name, value in document.items())
+    answer(session, document, "\n".join(lines))

@@ -1,0 +1,71 @@
+"""What the keys of documents about VM pools mean; a part of ``json_keys``."""
+
+Keys = dict[str, str]
+
+VM_ALLOCATION: Keys = {
+    "allocation_id": "under which id it is allocated",
+    "ip": "the address of the VM",
+    "node_name": "the node that allocated it",
+    "pod_name": "the pod that it is for, or empty",
+    "pod_namespace": "the pod's namespace, or empty",
+    "allocated_at": "when, or null where another manager left it out",
+}
+
+VM_POOL_STATUS: Keys = {
+    "pool": "namespace and name of the ConfigMap",
+    "total": "available and in use; not what is configured",
+    "available": "how many VMs are free",
+    "in_use": "how many are allocated",
+    "pool_size": "how many addresses are configured",
+    "draining": "addresses that are allocated and not configured any more",
+    "cleanup_failed": "by address, VMs that stay allocated because they could not be cleaned up: `allocation_id`, "
+    "`cause`, `at`, `tries`",
+    "is_there": "whether there is a ConfigMap with a state",
+    "version": "of the state: how often it was written",
+    "last_updated": "when, or null",
+    "size_bytes": "of all values of the ConfigMap",
+    "largest_bytes": "how large they may be",
+    "warnings": "what an operator should know",
+}
+
+VM_POOL_FINDING: Keys = {
+    "kind": "`unknown`, `duplicate`, `missing`, `double_allocated`, `invalid`, `outside_pool`, `misnamed` or "
+    "`respelled`",
+    "ip": "the address",
+    "allocation_id": "the id, or null",
+    "message": "what is wrong, and what a repair does about it",
+    "is_change": "whether a repair changes something for it",
+}
+
+VM_POOL_RECOVERY: Keys = {
+    "node_name": "the node",
+    "mode": "`keep` or `release`",
+    "released": "a list of VM allocations that ended",
+    "dropped": "those that ended without a VM being touched: no address, or another allocation has it, too",
+    "changed": "those that others ended or made again meanwhile",
+    "kept": "those that stay",
+    "failed": "those that stay because their VM could not be cleaned up, with `cause`",
+    "findings": "a list of VM pool findings that were repaired",
+    "was_created": "whether there was no state before",
+    "is_written": "whether anything was written",
+}
+
+DOCUMENTS: dict[str, Keys] = {
+    "VM allocation": VM_ALLOCATION,
+    "VM pool status": VM_POOL_STATUS,
+    "VM pool finding": VM_POOL_FINDING,
+    "VM pool recovery": VM_POOL_RECOVERY,
+}
+
+ANSWERS: dict[str, str] = {
+    "vmpool allocate, get": "a VM allocation",
+    "vmpool deallocate": '`{"released": true}` or false',
+    "vmpool list": "a list of VM allocations",
+    "vmpool status": "a VM pool status",
+    "vmpool verify": "`ok` and `findings` (VM pool findings)",
+    "vmpool repair": "`is_written`, `findings` (VM pool findings) and `copy` (the ConfigMap with what could not be "
+    "read, or null)",
+    "vmpool recover": "a VM pool recovery",
+    "vmpool agent": "once it runs, one line: `url`, `pool` and `node_name`; `--check`: all settings",
+    "vmpool manifests": "a Kubernetes `List`, which `kubectl apply -f -` takes as well",
+}

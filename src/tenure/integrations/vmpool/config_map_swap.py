@@ -1,0 +1,160 @@
+"""The ConfigMap of a pool: read it, create it if it is absent, and swap two of its values if it is as it was read.
+
+A write names the version that was read; nothing else in the object is touched. Every refusal says what it is: only
+another writer's change is a conflict. Cost: one request each; its size is that of the whole state.
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import (
+    ApiError,
+    ApiUnreachable,
+    ObjectExists,
+    ObjectMissing,
+    WriteConflict,
+)
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
+from tenure.integrations.vmpool.pool_errors import (
+    CONFIG_MAP_READ_FAILED,
+    CONFIG_MAP_WRITE_FAILED,
+    READ_FAILED,
+    WRITE_FAILED,
+    PoolForbidden,
+    PoolStateUnreadable,
+    PoolTooLarge,
+    PoolWriteRefused,
+    wrapped,
+)
+from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP
+
+CONFIG_MAP = ResourceType("", "v1", "configmaps", "ConfigMap")
+STATE_KEY = "allocation-state"
+NOTES_KEY = "tenure-notes"
+LABELS = {
+    "app.kubernetes.io/name": "cloud-api-adaptor",
+    "app.kubernetes.io/component": "byom-ip-pool-state",
+}
+"""Set when the ConfigMap is created, and never again, as the Go managers do."""
+TOO_LONG = "Too long"
+"""What the API server says of values that are too large together (422)."""
+
+
+class SwapLost(Exception):
+    """Another writer was faster; nothing was written."""
+
+
+class AnswerLost(Exception):
+    """The request got no answer, or one that does not say whether it was done: read again (VS1)."""
+
+
+@dataclass(frozen=True)
+class StoredPool:
+    """What was read: the object, or that there is none."""
+
+    object: Object | None = None
+
+    @property
+    def state_text(self) -> str | None:
+        """Return the text of the state; nothing where there is no ConfigMap, or no state in it yet."""
+        return self._values.get(STATE_KEY)
+
+    @property
+    def notes_text(self) -> str | None:
+        """Return the text of the notes, if there are any."""
+        return self._values.get(NOTES_KEY)
+
+    @property
+    def version(self) -> str:
+        """Return the resource version; empty where there is no ConfigMap."""
+        return "" if self.object is None else str(self.object["metadata"]["resourceVersion"])
+
+    @property
+    def _values(self) -> Mapping[str, str]:
+        return {} if self.object is None else self.object.get("data") or {}
+
+    def size(self, values: Mapping[str, str] | None = None) -> int:
+        """Return how large all values are together, with those that are to be written."""
+        binary = {} if self.object is None else self.object.get("binaryData") or {}
+        plain = {**self._values, **(values or {})}
+        return sum(len(text.encode()) for text in plain.values()) + sum(
+            len(base64.b64decode(each)) for each in binary.values()
+        )
+
+
+@dataclass(frozen=True)
+class ConfigMapSwap:
+    """One ConfigMap of one namespace."""
+
+    client: ApiClient
+    namespace: str
+    name: str
+
+    async def read(self) -> StoredPool:
+        """Read the ConfigMap. Raise ``AnswerLost`` where another try may help, else an error of the pool.
+
+        Only a 404 of the API server itself means that there is none: all else must never make a state begin anew.
+        """
+        try:
+            stored = StoredPool(await self.client.get(CONFIG_MAP.path(self.namespace, self.name)))
+        except ObjectMissing:
+            return StoredPool()
+        except ApiUnreachable as error:
+            raise AnswerLost(wrapped(READ_FAILED, CONFIG_MAP_READ_FAILED, error)) from error
+        except ApiError as error:
+            raise _named(error, wrapped(READ_FAILED, CONFIG_MAP_READ_FAILED)) from error
+        if stored.object is not None and STATE_KEY in (stored.object.get("binaryData") or {}):
+            raise PoolStateUnreadable(f"{STATE_KEY} is in binaryData, and has to be in data")
+        return stored
+
+    async def write(self, stored: StoredPool, values: Mapping[str, str]) -> StoredPool:
+        """Write values on what was read, and return what is stored then.
+
+        Raise ``SwapLost`` if it has changed since, ``AnswerLost`` if it is not known whether it was done.
+        """
+        if (size := stored.size(values)) > LARGEST_CONFIG_MAP:
+            raise PoolTooLarge(size=size, limit=LARGEST_CONFIG_MAP)
+        try:
+            if stored.object is None:
+                return StoredPool(await self.client.create(CONFIG_MAP, self._new(self.name, values, LABELS)))
+            metadata = stored.object["metadata"]
+            seen = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+            patch = {"metadata": seen, "data": dict(values)}
+            return StoredPool(await self.client.patch(CONFIG_MAP, stored.object, patch, content_type=MERGE_PATCH))
+        except (WriteConflict, ObjectExists) as error:
+            raise SwapLost(str(error)) from error
+        except ObjectMissing as error:
+            if stored.object is None:
+                said = f"there is no namespace {self.namespace!r}"
+                raise PoolWriteRefused(wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED, said, error)) from error
+            raise SwapLost("the ConfigMap was deleted meanwhile") from error
+        except ApiUnreachable as error:
+            raise AnswerLost(wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED, error)) from error
+        except ApiError as error:
+            if TOO_LONG in error.message or error.status == 413:
+                raise PoolTooLarge(size=stored.size(values), limit=LARGEST_CONFIG_MAP) from error
+            raise _named(error, wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED)) from error
+
+    async def keep_copy(self, name: str, values: Mapping[str, str]) -> None:
+        """Create another ConfigMap with a copy of what cannot be read (VD5)."""
+        try:
+            await self.client.create(CONFIG_MAP, self._new(name, values, {}))
+        except ApiUnreachable as error:
+            raise AnswerLost(wrapped(WRITE_FAILED, error)) from error
+        except ApiError as error:
+            raise _named(error, wrapped(WRITE_FAILED, f"copy {name}")) from error
+
+    def _new(self, name: str, values: Mapping[str, str], labels: Mapping[str, str]) -> Object:
+        metadata = {"name": name, "namespace": self.namespace, "labels": dict(labels)}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(values)}
+
+
+def _named(error: ApiError, outer: str) -> Exception:
+    """Return the error of the pool for a refusal of the API server."""
+    if error.status == 429 or error.status >= 500:
+        return AnswerLost(wrapped(outer, error))
+    if error.status in (401, 403):
+        return PoolForbidden(wrapped(outer, "forbidden", error))
+    return PoolWriteRefused(wrapped(outer, error))

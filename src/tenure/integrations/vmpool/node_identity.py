@@ -1,0 +1,141 @@
+"""Which node this is: its name, the namespace of its pod, its boot, and whether another machine has its name (VD3)."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tenure.integrations.vmpool.pool_errors import NamespaceUnknown, NodeNameUnknown
+from tenure.integrations.vmpool.state.pool_notes import NodeNote
+from tenure.integrations.vmpool.vm_pool_settings import DEFAULT_NAMESPACE
+
+NODE_NAME = "NODE_NAME"
+NODE_NAME_FILES = (Path("/etc/podinfo/nodename"), Path("/etc/hostname"))
+SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+POD_NAMESPACE = "POD_NAMESPACE"
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""Of the kernel, so it is the same in every container of a node, and another one after each boot."""
+KERNEL_STATISTICS = Path("/proc/stat")
+SYSTEM_ID = Path("/sys/class/dmi/id/product_uuid")
+"""Of the hardware or the hypervisor. ``/etc/machine-id`` would not do: a container has one of its own, or a new one
+each time it is started."""
+EARLIER_BOOTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class NodeIdentity:
+    """A node by its name, and by what no other machine and no other boot shares with it."""
+
+    node_name: str
+    boot_id: str
+    booted_at: datetime
+    """By the node's own clock, which also wrote the times of its allocations; whole seconds."""
+    system_id: str = ""
+    """Empty where the machine does not show it, as to a process that is not root."""
+
+
+def find_node_name(
+    named: str = "", *, environment: Mapping[str, str] | None = None, files: Sequence[Path] | None = None
+) -> str:
+    """Return the name of this node: as named, else by the environment, else by a file (case 70).
+
+    Raise ``NodeNameUnknown`` if none of them has one. A name of blanks is none (Go's manager takes it for a name).
+    """
+    surroundings = os.environ if environment is None else environment
+    files = NODE_NAME_FILES if files is None else files
+    name = named.strip() or surroundings.get(NODE_NAME, "").strip() or _first_text(files)
+    if not name:
+        tried = ", ".join(map(str, files))
+        raise NodeNameUnknown(f"tried the environment variable {NODE_NAME} and the files {tried}")
+    return name
+
+
+def find_namespace(
+    named: str = "",
+    *,
+    environment: Mapping[str, str] | None = None,
+    file: Path = SERVICE_ACCOUNT_NAMESPACE,
+    default: str | None = DEFAULT_NAMESPACE,
+) -> str:
+    """Return the namespace of the pool: as named, else that of this pod, else the default (cases 66 to 69).
+
+    A named one is used as it is, without a look at the pod. Raise ``NamespaceUnknown`` if there is no default.
+    """
+    if named:
+        return named
+    surroundings = os.environ if environment is None else environment
+    found = _first_text([file]) or surroundings.get(POD_NAMESPACE, "").strip() or default
+    if not found:
+        raise NamespaceUnknown(f"tried the file {file} and the environment variable {POD_NAMESPACE}")
+    return found
+
+
+def read_node_identity(
+    node_name: str,
+    *,
+    boot_id: Path = BOOT_ID,
+    statistics: Path = KERNEL_STATISTICS,
+    system_id: Path = SYSTEM_ID,
+) -> NodeIdentity:
+    """Read what tells this boot of this node from any other; raise ``OSError`` where the kernel does not show it."""
+    return NodeIdentity(
+        node_name, boot_id.read_text("utf-8").strip(), _booted_at(statistics), _first_text([system_id]).lower()
+    )
+
+
+def find_node_identity(node_name: str) -> NodeIdentity | None:
+    """Return what tells this boot of this node from any other; nothing where the kernel does not show it."""
+    try:
+        return read_node_identity(node_name)
+    except OSError:
+        return None
+
+
+def _booted_at(statistics: Path) -> datetime:
+    """Return when the kernel was started; it counts from the clock of now, so a clock that was set later is no harm."""
+    for line in statistics.read_text("utf-8").splitlines():
+        if line.startswith("btime "):
+            return datetime.fromtimestamp(int(line.split()[1]), UTC)
+    raise OSError(f"{statistics} does not say when the node was booted")
+
+
+def _first_text(files: Sequence[Path]) -> str:
+    """Return the text of the first file that has any, without the blanks around it."""
+    for file in files:
+        try:
+            text = file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            continue
+        if text:
+            return text
+    return ""
+
+
+def name_clash(noted: NodeNote | None, own: NodeIdentity) -> str:
+    """Return why the node that was noted under this name is another machine; an empty text if it may be this one.
+
+    A machine that is booted again has another boot id, and was booted after it was last seen; so a machine that was
+    up already when another boot was seen under its name, or whose boot was seen before that other one, is not alone.
+    """
+    if noted is None or noted.boot_id == own.boot_id:
+        return ""
+    if noted.system_id and own.system_id and noted.system_id != own.system_id:
+        return f"it was the name of the machine {noted.system_id}, and this is the machine {own.system_id}"
+    if own.booted_at < noted.seen_at:
+        up, seen = own.booted_at.isoformat(), noted.seen_at.isoformat()
+        return f"this machine is up since {up}, and at {seen} another machine had the name (boot {noted.boot_id})"
+    if own.boot_id in noted.earlier_boots:
+        return f"this boot ({own.boot_id}) had the name before another one ({noted.boot_id}), so both are running"
+    return ""
+
+
+def noted_again(noted: NodeNote | None, own: NodeIdentity, now: datetime) -> NodeNote:
+    """Return the note of a node that is seen now."""
+    if noted is None:
+        return NodeNote(own.boot_id, own.system_id, now)
+    earlier = noted.earlier_boots
+    if noted.boot_id != own.boot_id:
+        earlier = (*earlier, noted.boot_id)[-EARLIER_BOOTS:]
+    return NodeNote(own.boot_id, own.system_id or noted.system_id, now, noted.recovered, earlier)

@@ -1,0 +1,431 @@
+"""From decisions to one compare-and-swap: callers of one process share a write, and lose or win together.
+
+A round reads the ConfigMap, lets every caller that waits decide on what the one before it has left, and writes once
+if anything has changed. If another writer was faster, all decide again on what is there then. There is no timer: what
+is asked for while a round runs is the next round's. Cost: a read and at most one write a round, whose size is that of
+the whole state; a caller alone pays both, n callers at once pay them together.
+
+A write whose answer is lost is settled by reading again: every write carries a mark into the notes. As long as such a
+write could still arrive, nothing is answered from the version that it was made for: another write goes first, after
+which it cannot arrive any more (VS1).
+"""
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+from tenure.integrations.vmpool.config_map_swap import AnswerLost, ConfigMapSwap, StoredPool, SwapLost
+from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument, read_document, written_values
+from tenure.integrations.vmpool.pool_errors import (
+    PoolSwapConflict,
+    PoolTooLarge,
+    PoolUnavailable,
+    PoolWriteRefused,
+    VMPoolExhausted,
+)
+from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.retry_schedule import RetrySchedule
+from tenure.integrations.vmpool.state.go_json import whole_seconds
+from tenure.integrations.vmpool.vanished_writes import OwnAllocations, Reassertion
+from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP, VMPoolSettings
+from tenure.kernel.errors import TenureError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+NEARLY_FULL = 0.9
+"""From this share of a ConfigMap's size on, every write is logged with a warning."""
+REQUEST_SHARE = 3
+"""A request may take this part of the operation's time: a lost answer must leave time to read again."""
+
+
+class PoolObserver(Protocol):
+    """Whoever counts what happens; ``pool_metrics.PoolMeter`` is one."""
+
+    def operation(self, operation: str, result: str, seconds: float, attempts: int) -> None:
+        """Count an operation that has ended."""
+
+    def conflict(self, operation: str) -> None:
+        """Count a write that another writer was faster than."""
+
+    def repaired(self, kind: str, count: int = 1) -> None:
+        """Count what was put right, by its kind (``RepairKind``)."""
+
+    def read(self, document: PoolDocument) -> None:
+        """See what was read."""
+
+
+class NoObserver:
+    """Nobody counts."""
+
+    def operation(self, operation: str, result: str, seconds: float, attempts: int) -> None:
+        """Count nothing."""
+
+    def conflict(self, operation: str) -> None:
+        """Count nothing."""
+
+    def repaired(self, kind: str, count: int = 1) -> None:
+        """Count nothing."""
+
+    def read(self, document: PoolDocument) -> None:
+        """See nothing."""
+
+
+@dataclass(eq=False)
+class Ticket:
+    """A caller in line: what it decides, until when it waits, and what has become of it so far."""
+
+    operation: str
+    decide: Decide[Any]
+    deadline: float
+    answer: "asyncio.Future[Any]"
+    about: Mapping[str, object]
+    attempts: int = 0
+    conflicts: int = 0
+    is_in_doubt: bool = False
+    """Whether a write that carries its change may be done without our knowing."""
+    problem: Exception | None = None
+    """Why it has no answer yet."""
+    word: str = ""
+    """How it ended, for the metrics."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a caller decided in a round: an answer, or an error of its own."""
+
+    ticket: Ticket
+    change: PoolChange[Any] | None = None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class DoubtfulWrite:
+    """A write whose answer was lost: for which version it was made, how it is known again, and whose it was."""
+
+    version: str
+    mark: str
+    outcomes: Sequence[Outcome]
+    document: PoolDocument
+    vanished: Reassertion
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a round would write: the document after all decisions, and what each caller is to be answered."""
+
+    document: PoolDocument
+    outcomes: list[Outcome] = field(default_factory=list)
+    is_changed: bool = False
+
+
+class PoolChanges:
+    """The queue of one pool in one process."""
+
+    def __init__(
+        self,
+        swap: ConfigMapSwap,
+        settings: VMPoolSettings,
+        own: OwnAllocations,
+        *,
+        observer: PoolObserver | None = None,
+        schedule: RetrySchedule | None = None,
+    ) -> None:
+        self._swap = swap
+        self._settings = settings
+        self._own = own
+        self._observer = observer or NoObserver()
+        self._schedule = schedule or settings.schedule
+        self._waiting: list[Ticket] = []
+        self._doubts: list[DoubtfulWrite] = []
+        self._worker: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+
+    async def change(
+        self, operation: str, decide: Decide[T], about: Mapping[str, object], timeout_s: float | None = None
+    ) -> T:
+        """Decide and write; return the decision's answer, or raise its error. See ``AsyncVMPool.change``."""
+        loop = asyncio.get_running_loop()
+        began = time.monotonic()
+        limit_s = self._settings.operation_timeout_s if timeout_s is None else timeout_s
+        ticket = Ticket(operation, decide, loop.time() + limit_s, loop.create_future(), about)
+        if not self._take_turn():
+            self._wake.set()
+        self._waiting.append(ticket)
+        if self._worker is None:
+            self._worker = loop.create_task(self._work())
+        try:
+            async with asyncio.timeout_at(ticket.deadline):
+                answer: T = await ticket.answer
+            return answer
+        except TimeoutError:
+            if ticket.answer.done() and not ticket.answer.cancelled():
+                return ticket.answer.result()  # type: ignore[no-any-return]
+            error = given_up(ticket, f"no answer within {limit_s:g} s")
+            audit(PoolEvent.FAILED, operation=operation, **about, attempt=ticket.attempts, error=error)
+            raise error from ticket.problem
+        finally:
+            # A caller that leaves is passed over by the rounds to come; what a round has begun for it is finished.
+            ticket.answer.cancel()
+            seconds = time.monotonic() - began
+            self._observer.operation(operation, word_of(ticket), seconds, max(ticket.attempts, 1))
+
+    async def read(self) -> PoolDocument:
+        """Read the pool, and note what of this process's allocations has vanished."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._settings.operation_timeout_s
+        failed = 0
+        while True:
+            try:
+                document = await self._bounded(self._fetch(), deadline)
+                break
+            except AnswerLost as error:
+                failed += 1
+                delay_s = self._schedule.delay_s(failed)
+                if delay_s is None or loop.time() + delay_s >= deadline:
+                    raise PoolUnavailable(str(error), outcome="none") from error
+                await asyncio.sleep(delay_s)
+        found = self._own.look(document, now())
+        self._own.seen(document.state, found.vanished)
+        return document
+
+    async def close(self) -> None:
+        """Wait until nothing is under way."""
+        while self._worker is not None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([self._worker])
+
+    async def _work(self) -> None:
+        try:
+            while self._take_turn():
+                batch, self._waiting = self._waiting, []
+                await self._pause(await self._round(batch))
+        finally:
+            self._worker = None
+
+    async def _pause(self, delay_s: float) -> None:
+        """Wait before the next round; not for callers that are gone, if others come."""
+        if not delay_s:
+            return
+        self._wake.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay_s):
+                await self._wake.wait()
+
+    def _take_turn(self) -> bool:
+        self._waiting = [ticket for ticket in self._waiting if not ticket.answer.done()]
+        return bool(self._waiting)
+
+    async def _round(self, batch: Sequence[Ticket]) -> float:
+        """Serve callers once, and return how long to wait before the next round."""
+        deadline = max(ticket.deadline for ticket in batch)
+        for ticket in batch:
+            ticket.attempts += 1
+            audit(PoolEvent.ATTEMPT, operation=ticket.operation, **ticket.about, attempt=ticket.attempts)
+        try:
+            document = await self._bounded(self._fetch(), deadline)
+        except AnswerLost as error:
+            return self._again(batch, error)
+        except Exception as error:
+            return self._refuse(batch, error)
+        left = self._settle(document, batch)
+        if not left:
+            return 0.0
+        return await self._decide(document, left, deadline)
+
+    async def _decide(self, document: PoolDocument, batch: Sequence[Ticket], deadline: float) -> float:
+        """Let callers decide on what was read, write what has changed, and answer them."""
+        again = self._own.look(document, now())
+        draft = self._draft(again, batch)
+        is_doubtful = any(doubt.version == document.stored.version for doubt in self._doubts)
+        if not draft.is_changed and not is_doubtful:
+            self._own.seen(document.state, again.vanished)
+            self._answer(draft.outcomes)
+            return 0.0
+        mark = secrets.token_hex(4)
+        written = self._marked(draft.document, document, mark)
+        for ticket in batch:
+            ticket.is_in_doubt = True
+        try:
+            await self._bounded(self._write(written), deadline)
+        except AnswerLost as error:
+            doubt = DoubtfulWrite(document.stored.version, mark, draft.outcomes, written, again)
+            self._doubts.append(doubt)
+            return self._again(batch, error)
+        except SwapLost as error:
+            self._update_doubt(batch)
+            return self._again(batch, error)
+        except (PoolTooLarge, PoolWriteRefused) as error:
+            self._update_doubt(batch)
+            if len(batch) == 1:
+                return self._refuse(batch, error)
+            # One of them may be at fault for all: each has a round of its own.
+            return max([await self._round([ticket]) for ticket in batch if not ticket.answer.done()], default=0.0)
+        except Exception as error:
+            self._update_doubt(batch)
+            return self._refuse(batch, error)
+        self._doubts.clear()
+        self._done(written, again, draft.outcomes)
+        return 0.0
+
+    def _marked(self, draft: PoolDocument, read: PoolDocument, mark: str) -> PoolDocument:
+        """Return a document as it is written: a version more, but for a fresh state that is only made to be there."""
+        is_first = not read.is_there and draft.state is read.state
+        state = replace(draft.state, last_updated=whole_seconds(now())) if is_first else draft.state.written_at(now())
+        return replace(draft, state=state, notes=draft.notes.with_write(mark, history=self._settings.history))
+
+    def _draft(self, again: Reassertion, batch: Sequence[Ticket]) -> Draft:
+        """Let every caller decide on what the one before it has left."""
+        document, outcomes, is_changed = again.document, [], again.is_changed
+        for ticket in batch:
+            try:
+                change = ticket.decide(document)
+            except Exception as error:
+                outcomes.append(Outcome(ticket, error=error))
+                continue
+            outcomes.append(Outcome(ticket, change))
+            if change.state is not None or change.notes is not None:
+                is_changed = True
+                document = replace(
+                    document,
+                    state=document.state if change.state is None else change.state,
+                    notes=document.notes if change.notes is None else change.notes,
+                )
+        return Draft(document, outcomes, is_changed)
+
+    def _settle(self, document: PoolDocument, batch: Sequence[Ticket]) -> list[Ticket]:
+        """Settle writes whose answers were lost by what was read; return the callers that have no answer yet."""
+        for doubt in [each for each in self._doubts if each.mark in document.notes.writes]:
+            self._doubts.remove(doubt)
+            for outcome in doubt.outcomes:
+                ticket = outcome.ticket
+                audit(PoolEvent.SETTLED, operation=ticket.operation, **ticket.about, attempt=ticket.attempts)
+            self._done(doubt.document, doubt.vanished, doubt.outcomes)
+        # One that was made for another version cannot be done any more.
+        self._doubts = [each for each in self._doubts if each.version == document.stored.version]
+        self._update_doubt(batch)
+        return [ticket for ticket in batch if not ticket.answer.done()]
+
+    async def _fetch(self) -> PoolDocument:
+        document = read_document(await self._swap.read(), self._settings.line)
+        self._observer.read(document)
+        return document
+
+    async def _write(self, document: PoolDocument) -> StoredPool:
+        values = written_values(document.state, document.notes)
+        size = document.stored.size(values)
+        if size > LARGEST_CONFIG_MAP and document.notes.history:
+            # What is noted for people must not stop an allocation.
+            values = written_values(document.state, replace(document.notes, history=()))
+            size = document.stored.size(values)
+        if size > LARGEST_CONFIG_MAP * NEARLY_FULL:
+            said = f"the ConfigMap is nearly full: {size} of {LARGEST_CONFIG_MAP} bytes"
+            audit(PoolEvent.WARNING, pool=self._settings.config_map_name, warning=said)
+        return await self._swap.write(document.stored, values)
+
+    async def _bounded(self, work: Awaitable[R], deadline: float) -> R:
+        """Wait for a request no longer than a part of the time, and no longer than anybody waits."""
+        most = asyncio.get_running_loop().time() + self._settings.operation_timeout_s / REQUEST_SHARE
+        try:
+            async with asyncio.timeout_at(min(deadline, most)):
+                return await work
+        except TimeoutError:
+            raise AnswerLost("the API server did not answer in time") from None
+
+    def _again(self, batch: Sequence[Ticket], problem: AnswerLost | SwapLost) -> float:
+        """Put callers in line again that may try once more; return how long to wait before they do."""
+        delays = []
+        for ticket in batch:
+            if ticket.answer.done():
+                continue
+            ticket.problem = problem
+            if isinstance(problem, SwapLost):
+                ticket.conflicts += 1
+                self._observer.conflict(ticket.operation)
+                audit(
+                    PoolEvent.CONFLICT, operation=ticket.operation, **ticket.about, attempt=ticket.attempts,
+                    cause=problem,
+                )  # fmt: skip
+            delay_s = self._schedule.delay_s(ticket.attempts)
+            if delay_s is None:
+                self._refuse([ticket], given_up(ticket, "no attempts are left"))
+            else:
+                delays.append(delay_s)
+                self._waiting.append(ticket)
+        # Those that came last have waited least, and must not make the others hurry.
+        return max(delays, default=0.0)
+
+    def _refuse(self, batch: Sequence[Ticket], error: Exception) -> float:
+        for ticket in batch:
+            audit(PoolEvent.FAILED, operation=ticket.operation, **ticket.about, attempt=ticket.attempts, error=error)
+            if not ticket.answer.done():
+                ticket.answer.set_exception(error)
+        return 0.0
+
+    def _done(self, written: PoolDocument, again: Reassertion, outcomes: Sequence[Outcome]) -> None:
+        self._own.written(written.state, again.vanished)
+        self._answer(outcomes)
+
+    def _answer(self, outcomes: Sequence[Outcome]) -> None:
+        for outcome in outcomes:
+            ticket, change, error = outcome.ticket, outcome.change, outcome.error
+            ticket.is_in_doubt = False
+            about = {"operation": ticket.operation, **ticket.about, "attempt": ticket.attempts}
+            if change is not None:
+                if ticket.conflicts:
+                    audit(PoolEvent.RESOLVED, **about)
+                self._report(ticket, change)
+                if not ticket.answer.done():
+                    ticket.word = change.word
+                    ticket.answer.set_result(change.result)
+            elif error is not None:
+                audit(PoolEvent.EXHAUSTED if isinstance(error, VMPoolExhausted) else PoolEvent.FAILED, **about)
+                if not ticket.answer.done():
+                    ticket.answer.set_exception(error)
+
+    def _report(self, ticket: Ticket, change: PoolChange[Any]) -> None:
+        """Write the lines of a change that is done, also if nobody waits for its answer any more."""
+        for found in change.findings:
+            if found.is_change:
+                self._observer.repaired(found.kind.value)
+                audit(
+                    PoolEvent.REPAIRED, node=ticket.about.get("node"), id=found.allocation_id, ip=found.ip,
+                    kind=found.kind.value, reason=found.message,
+                )  # fmt: skip
+        if change.report is not None:
+            change.report(ticket.attempts)
+
+    def _update_doubt(self, batch: Sequence[Ticket]) -> None:
+        doubtful = {outcome.ticket for each in self._doubts for outcome in each.outcomes}
+        for ticket in batch:
+            ticket.is_in_doubt = ticket in doubtful
+
+
+def given_up(ticket: Ticket, why: str) -> TenureError:
+    """Return the error of a caller whose time or attempts are used up."""
+    if ticket.is_in_doubt:
+        return PoolUnavailable(f"{ticket.problem or why}: {why}", outcome="unknown")
+    if isinstance(ticket.problem, SwapLost):
+        return PoolSwapConflict(ticket.operation, f"{ticket.problem} ({why})", attempts=ticket.attempts)
+    return PoolUnavailable(f"{ticket.problem or 'other calls of this process were served'}: {why}", outcome="none")
+
+
+def word_of(ticket: Ticket) -> str:
+    """Return how an operation ended, in a word for the metrics."""
+    if ticket.word:
+        return ticket.word
+    answer = ticket.answer
+    error = answer.exception() if answer.done() and not answer.cancelled() else None
+    if isinstance(error, VMPoolExhausted):
+        return "exhausted"
+    return "conflict" if isinstance(error or ticket.problem, PoolSwapConflict | SwapLost) else "error"
+
+
+def now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)

@@ -1,0 +1,106 @@
+"""What is decided on a pool that was read: allocate, deallocate, repair. Pure but for the time that comes in.
+
+Each answers with the change to be written, and with the lines for the audit, which are written once it is done.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from tenure.integrations.vmpool.pool_document import PoolChange, PoolDocument
+from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes
+from tenure.integrations.vmpool.state.pool_state import VMAllocation
+from tenure.integrations.vmpool.state.state_repair import (
+    OutsidePool,
+    PoolFinding,
+    PoolLine,
+    RepairKind,
+    repair_state,
+)
+from tenure.integrations.vmpool.state.state_rules import AllocationRequest, allocate, release
+
+TAKEN_AWAY = (RepairKind.INVALID, RepairKind.DOUBLE_ALLOCATED, RepairKind.OUTSIDE_POOL)
+"""Findings for which an entry goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What was wrong with a state, whether anything was written for it, and where a copy is of what was replaced."""
+
+    findings: tuple[PoolFinding, ...] = ()
+    is_written: bool = False
+    copy: str = ""
+    """The name of the ConfigMap with the text that could not be read; empty if there was none (VD5)."""
+
+
+def decide_allocation(
+    document: PoolDocument, pool: PoolLine, request: AllocationRequest, now: datetime
+) -> PoolChange[VMAllocation]:
+    """Give an id its VM; raise ``VMPoolExhausted``."""
+    found = allocate(document.state, pool, request, now)
+    entry = found.entry
+    pod = f"{entry.pod_namespace}/{entry.pod_name}" if entry.pod_name else ""
+
+    def report(attempt: int) -> None:
+        about = {"node": entry.node_name, "id": entry.allocation_id, "pod": pod, "ip": entry.ip, "attempt": attempt}
+        audit(PoolEvent.ALLOCATED if found.is_new else PoolEvent.EXISTING, **about)
+
+    if found.state is document.state:
+        return PoolChange(entry, word="existing", report=report)
+    notes = with_repairs(document.notes, found.findings, request.node_name, now)
+    if found.is_new:
+        notes = notes.with_line(HistoryLine(now, "allocate", entry.allocation_id, entry.ip, entry.node_name))
+    return PoolChange(entry, found.state, notes, found.findings, "new" if found.is_new else "existing", report)
+
+
+def decide_release(
+    document: PoolDocument, pool: PoolLine, ids: Sequence[str], node_name: str, now: datetime, did: str = "deallocate"
+) -> PoolChange[tuple[VMAllocation, ...]]:
+    """Take the VMs of ids back; ids without one are passed over, and nothing is written if none has one."""
+    found = release(document.state, pool, ids)
+
+    def report(attempt: int) -> None:
+        for entry in found.entries:
+            audit(
+                PoolEvent.RELEASED, node=node_name, id=entry.allocation_id, pod=entry.pod_name, ip=entry.ip,
+                attempt=attempt,
+            )  # fmt: skip
+        if not found.entries:
+            audit(PoolEvent.NOT_FOUND, node=node_name, id=" ".join(ids), attempt=attempt)
+
+    if not found.entries:
+        return PoolChange((), word="not_found", report=report)
+    notes = with_repairs(document.notes, found.findings, node_name, now)
+    for entry in found.entries:
+        notes = notes.with_line(HistoryLine(now, did, entry.allocation_id, entry.ip, node_name))
+    kept = {ip: each for ip, each in notes.cleanup_failed.items() if each.allocation_id not in ids}
+    held = {entry.ip for entry in found.state.allocated.values()}
+    draining = {ip: at for ip, at in notes.draining.items() if ip in held}
+    notes = replace(notes, cleanup_failed=kept, draining=draining)
+    return PoolChange(found.entries, found.state, notes, found.findings, "released", report)
+
+
+def decide_repair(
+    document: PoolDocument, pool: PoolLine, outside_pool: OutsidePool, node_name: str, now: datetime
+) -> PoolChange[RepairReport]:
+    """Put a state right; nothing is written where nothing is wrong."""
+    found = repair_state(document.state, pool, outside_pool=outside_pool)
+    held = {entry.ip for entry in found.state.allocated.values()}
+    outside = sorted(held - pool.known)
+    draining = {ip: document.notes.draining.get(ip, now) for ip in outside}
+    is_noted = draining.keys() == document.notes.draining.keys() or bool(document.notes.problem)
+
+    if not found.is_changed and is_noted:
+        return PoolChange(RepairReport(found.findings))
+    notes = replace(with_repairs(document.notes, found.findings, node_name, now), draining=draining)
+    state = found.state if found.is_changed else None
+    return PoolChange(RepairReport(found.findings, is_written=True), state, notes, found.findings)
+
+
+def with_repairs(notes: PoolNotes, findings: Sequence[PoolFinding], node_name: str, now: datetime) -> PoolNotes:
+    """Return the notes with a line for every entry that a repair took away: its owner is told so."""
+    for each in findings:
+        if each.is_change and each.kind in TAKEN_AWAY:
+            notes = notes.with_line(HistoryLine(now, "repair", each.allocation_id, each.ip, node_name))
+    return notes

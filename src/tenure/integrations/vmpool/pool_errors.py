@@ -1,0 +1,147 @@
+"""What a VM pool refuses, in the words of the Go managers: ``outer: inner``, so that their users' searches still hit.
+
+    TenureError
+    ├── Invalid                    a setting, an id, a name or an IP is wrong by itself (field)
+    │   ├── NodeNameUnknown        nothing says on which node this runs
+    │   └── NamespaceUnknown       nothing says in which namespace the pool is
+    ├── PoolExhausted
+    │   └── VMPoolExhausted        "no available IPs in pool"
+    ├── Conflict
+    │   ├── PoolSwapConflict       other writers were faster until the retries were used up
+    │   └── PoolStateUnreadable    the text in the ConfigMap is no state; it stays as it is (VD5)
+    ├── StoreUnavailable
+    │   └── PoolUnavailable        the API server did not answer in time (outcome)
+    ├── PoolForbidden              the role does not allow it (403)
+    ├── PoolTooLarge               the state would not fit into a ConfigMap (size, limit)
+    ├── PoolWriteRefused           the API server will not have this write at all (400, 422, …)
+    └── VMNotReady                 "invalid allocated IP": the VM does not answer (ip)
+
+A conflict is one only where another writer was faster: a write that is forbidden or too large says so.
+"""
+
+from typing import Literal
+
+from tenure.kernel.errors import Conflict, Invalid, PoolExhausted, StoreUnavailable, TenureError
+
+NO_CLIENT = "kubernetes client cannot be nil"
+NO_CONFIGURATION = "configuration cannot be nil"
+NO_POOL_IPS = "pool IPs cannot be empty"
+INVALID_IP = "invalid IP address"
+INVALID_ALLOCATED_IP = "invalid allocated IP"
+NO_AVAILABLE_IPS = "no available IPs in pool"
+NO_NODE_NAME = "unable to determine node name"
+NO_NAMESPACE = "unable to determine namespace"
+READ_FAILED = "failed to retrieve pool state"
+CONFIG_MAP_READ_FAILED = "failed to retrieve the pool state configmap"
+WRITE_FAILED = "failed to update pool state"
+CONFIG_MAP_WRITE_FAILED = "failed to update the pool state configmap"
+CONFLICT = "conflict"
+RETRIES_USED_UP = {
+    "allocate": "failed to allocate IP after retries",
+    "deallocate": "failed to deallocate IP after retries",
+}
+"""By operation; other operations say that the state could not be updated."""
+
+OPERATOR_COMMAND = "repair it with replace_unreadable, which keeps a copy"
+
+
+def wrapped(*parts: object) -> str:
+    """Write a chain of errors as the Go managers do: the outermost first."""
+    return ": ".join(str(part) for part in parts if str(part))
+
+
+class NodeNameUnknown(Invalid):
+    """Nothing says on which node this process runs."""
+
+    code = "node_name_unknown"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(wrapped(NO_NODE_NAME, message), field="node_name")
+
+
+class NamespaceUnknown(Invalid):
+    """Nothing says in which namespace the pool is."""
+
+    code = "namespace_unknown"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(wrapped(NO_NAMESPACE, message), field="namespace")
+
+
+class VMPoolExhausted(PoolExhausted):
+    """Every VM of the pool is allocated; said only after the ConfigMap was read."""
+
+    code = "vm_pool_exhausted"
+
+    def __init__(self, *, in_use: int) -> None:
+        TenureError.__init__(self, NO_AVAILABLE_IPS)
+        self.in_use = in_use
+
+
+class PoolSwapConflict(Conflict):
+    """Other writers were faster, again and again; nothing was changed for this caller."""
+
+    code = "pool_swap_conflict"
+
+    def __init__(self, operation: str, message: str, *, attempts: int) -> None:
+        outer = RETRIES_USED_UP.get(operation, WRITE_FAILED)
+        super().__init__(wrapped(outer, CONFLICT, message))
+        self.operation = operation
+        self.attempts = attempts
+
+
+class PoolStateUnreadable(Conflict):
+    """What is under the key is no state that could be read; it is neither changed nor overwritten."""
+
+    code = "pool_state_unreadable"
+
+    def __init__(self, reason: str) -> None:
+        what = f"failed to unmarshal the allocation state: {reason}"
+        super().__init__(f"{wrapped(READ_FAILED, what)}; nothing was changed: {OPERATOR_COMMAND}")
+        self.reason = reason
+
+
+class PoolUnavailable(StoreUnavailable):
+    """The API server did not answer, or not in time. ``outcome`` says whether a write may have been done."""
+
+    code = "pool_unavailable"
+
+    def __init__(self, message: str, *, outcome: Literal["none", "unknown"]) -> None:
+        super().__init__(message, outcome=outcome)
+
+
+class PoolForbidden(TenureError):
+    """The API server knows the caller, and the caller's role does not allow this on this ConfigMap."""
+
+    code = "pool_forbidden"
+
+
+class PoolTooLarge(TenureError):
+    """The values of the ConfigMap would be larger together than a ConfigMap may be; nothing was written."""
+
+    code = "pool_too_large"
+
+    def __init__(self, *, size: int, limit: int) -> None:
+        super().__init__(
+            f"pool state too large: {size} bytes, of {limit} that a ConfigMap may have; nothing was changed: "
+            "release allocations, or spread the addresses over several pools"
+        )
+        self.size = size
+        self.limit = limit
+
+
+class PoolWriteRefused(TenureError):
+    """The API server refuses the write for a reason that no retry removes; nothing was changed."""
+
+    code = "pool_write_refused"
+
+
+class VMNotReady(TenureError):
+    """A VM that was to be allocated does not answer; nothing was changed."""
+
+    code = "vm_not_ready"
+
+    def __init__(self, ip: str, cause: str) -> None:
+        super().__init__(wrapped(INVALID_ALLOCATED_IP, ip, cause))
+        self.ip = ip
+        self.cause = cause

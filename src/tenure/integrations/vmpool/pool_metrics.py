@@ -1,0 +1,185 @@
+"""What a VM pool counts, and its numbers for ``/metrics``.
+
+Every node shows the gauges of the same pool, as it last read them: take the maximum over nodes, not the sum.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tenure.integrations.kubernetes.runtime.process_probes import Sample
+from tenure.integrations.vmpool.pool_document import PoolDocument
+from tenure.integrations.vmpool.state.state_repair import PoolLine
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+ATTEMPTS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0)
+CLEANUP_SECONDS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+
+RESULTS = {
+    "allocate": ("new", "existing", "exhausted", "conflict", "error"),
+    "deallocate": ("released", "not_found", "conflict", "error"),
+}
+"""Results by operation that have a counter of their own, which is shown from the start: a rate needs the zero."""
+REPAIRS = ("unknown", "duplicate", "missing", "double_allocated", "invalid")
+CLEANUPS = ("ok", "failed")
+STATES = ("available", "allocated", "orphaned", "draining", "cleanup_failed")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFill:
+    """How many IPs of a pool are in which state; each is counted once."""
+
+    available: int
+    allocated: int
+    """Without those that are counted below."""
+    orphaned: int = 0
+    """Allocated, no longer in the pool, and not noted as draining."""
+    draining: int = 0
+    """Allocated, no longer in the pool, and gone when they are released."""
+    cleanup_failed: int = 0
+    """Allocated to dead VMs that could not be cleaned up."""
+
+    @property
+    def total(self) -> int:
+        """Return how many IPs there are, in whatever state."""
+        return self.available + self.allocated + self.orphaned + self.draining + self.cleanup_failed
+
+
+def fill_of(document: PoolDocument, pool: PoolLine) -> PoolFill:
+    """Count the IPs of a pool by state."""
+    counts: Counter[str] = Counter()
+    failed, draining = document.notes.cleanup_failed, document.notes.draining
+    for key, entry in document.state.allocated.items():
+        if (noted := failed.get(entry.ip)) is not None and noted.allocation_id == key:
+            counts["cleanup_failed"] += 1
+        elif entry.ip in pool.known:
+            counts["allocated"] += 1
+        else:
+            counts["draining" if entry.ip in draining else "orphaned"] += 1
+    return PoolFill(len(document.state.available), counts["allocated"], *(counts[each] for each in STATES[2:]))
+
+
+@dataclass
+class Histogram:
+    """How many observations were at most as large as each bound."""
+
+    bounds: Sequence[float]
+    counts: list[int] = field(default_factory=list)
+    total: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.counts = [0] * (len(self.bounds) + 1)
+
+    def observe(self, value: float) -> None:
+        """Count a value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def samples(self, name: str, help: str, labels: dict[str, str]) -> Iterator[Sample]:
+        """Give buckets, sum and count."""
+        below = 0
+        for bound, count in zip([*self.bounds, None], self.counts, strict=True):
+            below += count
+            limit = "+Inf" if bound is None else f"{bound:g}"
+            yield Sample(name, help, "histogram", below, {**labels, "le": limit}, "_bucket")
+        yield Sample(name, help, "histogram", self.total, labels, "_sum")
+        yield Sample(name, help, "histogram", below, labels, "_count")
+
+
+class PoolMeter:
+    """Counters of one process on one pool, since it was started."""
+
+    def __init__(self, pool: str, line: PoolLine) -> None:
+        self.pool = pool
+        self.line = line
+        self.results: Counter[tuple[str, str]] = Counter()
+        """By operation and result."""
+        self.conflicts: Counter[str] = Counter()
+        self.cleanups: Counter[str] = Counter()
+        self.repairs: Counter[str] = Counter()
+        self.last_read: PoolDocument | None = None
+        self._durations: dict[str, Histogram] = {}
+        self._attempts: dict[str, Histogram] = {}
+        self._cleanup_durations = Histogram(CLEANUP_SECONDS)
+        self._recovery_durations = Histogram(CLEANUP_SECONDS)
+
+    def operation(self, operation: str, result: str, seconds: float, attempts: int) -> None:
+        """Count an operation that has ended, with its result, and how often its write was tried."""
+        self.results[operation, result] += 1
+        self._durations.setdefault(operation, Histogram(SECONDS)).observe(seconds)
+        self._attempts.setdefault(operation, Histogram(ATTEMPTS)).observe(attempts)
+
+    def conflict(self, operation: str) -> None:
+        """Count a write that another writer was faster than."""
+        self.conflicts[operation] += 1
+
+    def cleaned(self, is_clean: bool, seconds: float) -> None:
+        """Count the cleanup of a VM."""
+        self.cleanups["ok" if is_clean else "failed"] += 1
+        self._cleanup_durations.observe(seconds)
+
+    def repaired(self, kind: str, count: int = 1) -> None:
+        """Count inconsistencies that were repaired."""
+        self.repairs[kind] += count
+
+    def recovered(self, seconds: float) -> None:
+        """Count a recovery."""
+        self._recovery_durations.observe(seconds)
+
+    def read(self, document: PoolDocument) -> None:
+        """See what was read; it is counted when the numbers are asked for."""
+        self.last_read = document
+
+    def samples(self) -> Iterator[Sample]:
+        """Give all numbers; the labels are few, and never an id, an IP or a pod."""
+        yield from self._gauges()
+        yield from self._counters()
+        yield from self._histograms()
+
+    def _gauges(self) -> Iterator[Sample]:
+        document, labels = self.last_read, {"pool": self.pool}
+        if document is None:
+            return
+        fill = fill_of(document, self.line)
+        help = "IPs of the pool by state, as last read; the same on every node."
+        for state in STATES:
+            yield Sample("byom_pool_ips", help, "gauge", getattr(fill, state), {**labels, "state": state})
+        help = "Share of the IPs that are not available."
+        ratio = 1 - fill.available / fill.total if fill.total else 0.0
+        yield Sample("byom_pool_utilization_ratio", help, "gauge", ratio, labels)
+        yield Sample("byom_state_size_bytes", "Size of all values of the ConfigMap.", "gauge", document.size, labels)
+        if document.state.last_updated is not None:
+            at, help = document.state.last_updated.timestamp(), "When the state was last written."
+            yield Sample("byom_state_last_update_timestamp_seconds", help, "gauge", at, labels)
+
+    def _counters(self) -> Iterator[Sample]:
+        labels = {"pool": self.pool}
+        for operation, results in RESULTS.items():
+            name, help = f"byom_{operation[:-1]}ions_total", f"Calls of {operation} by result."
+            for result in results:
+                count = self.results[operation, result]
+                yield Sample(name, help, "counter", count, {**labels, "result": result})
+        for operation in sorted({*RESULTS, *self.conflicts}):
+            help = "Writes that another writer was faster than."
+            by = {**labels, "operation": operation}
+            yield Sample("byom_conflicts_total", help, "counter", self.conflicts[operation], by)
+        for result in CLEANUPS:
+            by = {**labels, "result": result}
+            yield Sample("byom_vm_cleanups_total", "Cleanups of VMs.", "counter", self.cleanups[result], by)
+        for kind in REPAIRS:
+            by = {**labels, "kind": kind}
+            yield Sample("byom_repairs_total", "Inconsistencies repaired.", "counter", self.repairs[kind], by)
+
+    def _histograms(self) -> Iterator[Sample]:
+        labels = {"pool": self.pool}
+        for operation, durations in sorted(self._durations.items()):
+            help, by = "How long operations took.", {**labels, "operation": operation}
+            yield from durations.samples("byom_operation_duration_seconds", help, by)
+        for operation, attempts in sorted(self._attempts.items()):
+            help, by = "How often the write of an operation was tried.", {**labels, "operation": operation}
+            yield from attempts.samples("byom_operation_attempts", help, by)
+        help = "How long cleanups of VMs took."
+        yield from self._cleanup_durations.samples("byom_vm_cleanup_duration_seconds", help, labels)
+        help = "How long recoveries took, with cleanups and waits."
+        yield from self._recovery_durations.samples("byom_recovery_duration_seconds", help, labels)

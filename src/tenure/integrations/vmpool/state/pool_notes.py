@@ -1,0 +1,187 @@
+"""What Tenure notes beside the state, under a key of its own: the Go managers keep other keys as they are.
+
+A note never decides who has which VM, and notes that cannot be read never stop an allocation: they are then left as
+they are, and nothing is added to them, until an operator replaces them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from tenure.integrations.vmpool.state.go_json import (
+    NotReadable,
+    read_integer,
+    read_json,
+    read_list,
+    read_object,
+    read_string,
+    read_time,
+    time_text,
+    write_json,
+)
+
+HISTORY = 50
+HISTORY_BYTES = 16_384
+"""So long and so large the history may be; the oldest lines go first."""
+NODES = 500
+"""So many nodes are noted at most; a node that was forgotten is noted again when it is seen."""
+WRITES = 32
+"""How many writes are remembered by their marks: a writer whose answer was lost finds its own among them (VS1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """What was done to an id's VM, when, and by which node."""
+
+    at: datetime
+    did: str
+    """``allocate``, ``deallocate``, ``recover``, ``repair``, ``reassert``."""
+    allocation_id: str
+    ip: str
+    node_name: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the line as it is written."""
+        return {
+            "at": time_text(self.at), "did": self.did, "id": self.allocation_id, "ip": self.ip, "node": self.node_name
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupFailure:
+    """A VM that could not be cleaned, and so stays allocated: of which id, why, since when, after how many tries."""
+
+    allocation_id: str
+    cause: str
+    at: datetime
+    tries: int = 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the failure as it is written."""
+        return {"id": self.allocation_id, "cause": self.cause, "at": time_text(self.at), "tries": self.tries}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNote:
+    """The machine that was last seen under the name of a node, and after which of its starts it was recovered."""
+
+    boot_id: str
+    system_id: str
+    """Of the hardware; empty where the machine does not show it."""
+    seen_at: datetime
+    recovered: str = ""
+    """The boot, or the start of the adaptor, after which the node was recovered last."""
+    earlier_boots: tuple[str, ...] = ()
+    """Boots that were seen under the name before this one, oldest first."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the note as it is written."""
+        return {
+            "bootID": self.boot_id, "systemID": self.system_id, "seenAt": time_text(self.seen_at),
+            "recovered": self.recovered, "earlierBoots": list(self.earlier_boots),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PoolNotes:
+    """All notes of a pool."""
+
+    history: tuple[HistoryLine, ...] = ()
+    """Oldest first, bounded."""
+    cleanup_failed: Mapping[str, CleanupFailure] = field(default_factory=dict)
+    """By IP."""
+    draining: Mapping[str, datetime] = field(default_factory=dict)
+    """IPs that are allocated and no longer in the pool, with when that was noted."""
+    nodes: Mapping[str, NodeNote] = field(default_factory=dict)
+    """By the name of the node (VD3)."""
+    writes: tuple[str, ...] = ()
+    """Marks of the last writes, oldest first."""
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    """Why the notes could not be read; they are then written by nobody, and say nothing."""
+
+    def with_line(self, line: HistoryLine) -> "PoolNotes":
+        """Return the notes with a line more."""
+        return replace(self, history=(*self.history, line))
+
+    def with_node(self, name: str, note: NodeNote) -> "PoolNotes":
+        """Return the notes with that of a node; of too many nodes those go that were not seen for longest."""
+        nodes = {**self.nodes, name: note}
+        if len(nodes) > NODES:
+            latest = sorted(nodes, key=lambda each: nodes[each].seen_at)[-NODES:]
+            nodes = {each: nodes[each] for each in latest}
+        return replace(self, nodes=nodes)
+
+    def with_write(self, mark: str, *, history: int = HISTORY) -> "PoolNotes":
+        """Return the notes as the next write has them: marked, and no longer than they may be."""
+        lines = self.history[-history:] if history else ()
+        sizes = [len(write_json(line.as_json()).encode()) for line in lines]
+        while sum(sizes) > HISTORY_BYTES:
+            lines, sizes = lines[1:], sizes[1:]
+        return replace(self, history=lines, writes=(*self.writes, mark)[-WRITES:])
+
+
+def read_notes(text: str | None) -> PoolNotes:
+    """Read notes; those that cannot be read are empty, and ``problem`` says why."""
+    if text is None:
+        return PoolNotes()
+    try:
+        found = dict(read_object(read_json(text), "notes"))
+        return PoolNotes(
+            tuple(_read_line(each) for each in read_list(found.pop("history", None), "history")),
+            {ip: _read_failure(each) for ip, each in _popped(found, "cleanupFailed").items()},
+            {ip: _read_instant(each, "draining") for ip, each in _popped(found, "draining").items()},
+            {name: _read_node(each) for name, each in _popped(found, "nodes").items()},
+            tuple(read_string(each, "writes") for each in read_list(found.pop("writes", None), "writes")),
+            found,
+        )
+    except NotReadable as error:
+        return PoolNotes(problem=f"the notes cannot be read: {error}")
+
+
+def write_notes(notes: PoolNotes) -> str:
+    """Write notes, sections that say nothing left out."""
+    sections: dict[str, Any] = {
+        "history": [line.as_json() for line in notes.history],
+        "cleanupFailed": {ip: each.as_json() for ip, each in sorted(notes.cleanup_failed.items())},
+        "draining": {ip: time_text(at) for ip, at in sorted(notes.draining.items())},
+        "nodes": {name: each.as_json() for name, each in sorted(notes.nodes.items())},
+        "writes": list(notes.writes),
+    }
+    return write_json({**{name: value for name, value in sections.items() if value}, **notes.unknown})
+
+
+def _popped(found: dict[str, Any], name: str) -> dict[str, Any]:
+    return read_object(found.pop(name, None), name)
+
+
+def _read_line(value: object) -> HistoryLine:
+    line = read_object(value, "history")
+    texts = [read_string(line.get(name), f"history.{name}") for name in ("did", "id", "ip", "node")]
+    return HistoryLine(_read_instant(line.get("at"), "history.at"), *texts)
+
+
+def _read_failure(value: object) -> CleanupFailure:
+    found = read_object(value, "cleanupFailed")
+    return CleanupFailure(
+        read_string(found.get("id"), "cleanupFailed.id"),
+        read_string(found.get("cause"), "cleanupFailed.cause"),
+        _read_instant(found.get("at"), "cleanupFailed.at"),
+        read_integer(found.get("tries"), "cleanupFailed.tries"),
+    )
+
+
+def _read_node(value: object) -> NodeNote:
+    found = read_object(value, "nodes")
+    texts = {name: read_string(found.get(name), f"nodes.{name}") for name in ("bootID", "systemID", "recovered")}
+    earlier = [read_string(each, "nodes.earlierBoots") for each in read_list(found.get("earlierBoots"), "earlierBoots")]
+    at = _read_instant(found.get("seenAt"), "nodes.seenAt")
+    return NodeNote(texts["bootID"], texts["systemID"], at, texts["recovered"], tuple(earlier))
+
+
+def _read_instant(value: object, where: str) -> datetime:
+    time = read_time(value, where)
+    if time is None:
+        raise NotReadable(f"{where}: a time is needed")
+    return time

@@ -1,0 +1,1 @@
+"""What is done to VMs themselves, tried on real programs and servers of this machine."""

@@ -1,0 +1,1 @@
+"""Recovery, instances and the agent of VM pools, on a real API server."""

@@ -1,0 +1,322 @@
+"""The agent of a node: it recovers once a boot, never because it was started again (VD3), and keeps at what failed."""
+
+import asyncio
+import json
+import logging
+import os
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
+from tenure.integrations.vmpool.machines.vm_cleanup import function_cleanup
+from tenure.integrations.vmpool.machines.vm_return import FixedWait
+from tenure.integrations.vmpool.node_identity import NodeIdentity
+from tenure.integrations.vmpool.node_recovery import NodeNameTaken
+from tenure.integrations.vmpool.pool_agent import AgentSettings, PoolAgent, started_agent
+from tenure.integrations.vmpool.state.pool_state import VMAllocation
+from tests.integrations.vmpool.recovery.recovery_stage import IPS, RecoveryStage, entry
+from tests.integrations.vmpool.vms import until
+
+NODE_INFO = (
+    "machineID", "systemUUID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
+    "kubeProxyVersion", "operatingSystem", "architecture",
+)  # fmt: skip
+"""What the API server wants to know of a node beside its boot."""
+BOOT_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def machine(boot: str = "boot-1", booted_at: datetime = BOOT_TIME, system: str = "") -> NodeIdentity:
+    return NodeIdentity("node-1", boot, booted_at, system)
+
+
+class Cleaned(list[str]):
+    """A cleanup that notes the ids of VMs, and fails while it is told to."""
+
+    fails = False
+
+    async def __call__(self, allocation: VMAllocation) -> None:
+        self.append(allocation.allocation_id)
+        if self.fails:
+            raise RuntimeError("no answer")
+
+    def settings(self, **given: Any) -> AgentSettings:
+        return AgentSettings(CleanupPlan(function_cleanup(self), FixedWait(0.0)), **given)
+
+
+@asynccontextmanager
+async def agent(
+    stage: RecoveryStage, settings: AgentSettings, identity: NodeIdentity, client: type[ApiClient] = ApiClient
+) -> AsyncIterator[PoolAgent]:
+    """Start an agent that does a round when the test says so."""
+    async with stage.pool(client=client, operation_timeout_s=5.0) as pool:
+        yield PoolAgent(pool, settings, identity)
+
+
+async def one_round(
+    stage: RecoveryStage, settings: AgentSettings, identity: NodeIdentity, client: type[ApiClient] = ApiClient
+) -> PoolAgent:
+    """Let an agent that was started now do one round."""
+    async with agent(stage, settings, identity, client) as started:
+        await started.round(asyncio.Event())
+        return started
+
+
+async def test_vd3_a_node_is_recovered_once_a_boot_however_often_the_agent_is_started(stage: RecoveryStage) -> None:
+    stage.put([entry("dead", "10.0.0.1")], IPS[1:])
+    cleaned = Cleaned()
+    first = await one_round(stage, cleaned.settings(), machine())
+    stage.set_state({**stage.state(), "allocatedIPs": {"old": entry("old", "10.0.0.1")}, "availableIPs": IPS[1:]})
+    for _ in range(3):
+        later = await one_round(stage, cleaned.settings(), machine())
+        assert (later.reports, later.not_ready) == ([], {})
+
+    assert cleaned == ["dead"]
+    assert [each.allocation_id for each in first.reports[0].released] == ["dead"]
+    assert stage.notes()["nodes"]["node-1"]["recovered"] == "boot-1"
+    assert list(stage.state()["allocatedIPs"]) == ["old"]
+
+
+async def test_vd3_an_agent_that_comes_to_a_node_at_work_touches_no_living_vm(stage: RecoveryStage) -> None:
+    """Nothing is noted of this boot yet, but what was allocated since cannot be dead because of it."""
+    stage.put([entry("dead", "10.0.0.1"), entry("alive", "10.0.0.2", at="2026-01-01T00:00:00Z")], IPS[2:])
+    cleaned = Cleaned()
+    await one_round(stage, cleaned.settings(), machine())
+
+    assert cleaned == ["dead"]
+    assert list(stage.state()["allocatedIPs"]) == ["alive"]
+
+
+async def test_vd3_the_next_boot_is_recovered_again(stage: RecoveryStage) -> None:
+    stage.put([], IPS)
+    cleaned = Cleaned()
+    await one_round(stage, cleaned.settings(), machine())
+    async with stage.pool() as pool:
+        await pool.allocate("lived")
+    await one_round(stage, cleaned.settings(), machine("boot-2", datetime.now(UTC) + timedelta(seconds=5)))
+
+    assert cleaned == ["lived"]
+    noted = stage.notes()["nodes"]["node-1"]
+    assert (noted["bootID"], noted["earlierBoots"]) == ("boot-2", ["boot-1"])
+
+
+async def test_vd3_an_agent_that_dies_in_the_middle_begins_again(stage: RecoveryStage) -> None:
+    stage.put([entry("dead", "10.0.0.1")], IPS[1:])
+    cleaned = Cleaned()
+    plan = CleanupPlan(function_cleanup(cleaned), FixedWait(60))
+    async with agent(stage, AgentSettings(plan), machine()) as dying:
+        running = asyncio.create_task(dying.round(asyncio.Event()))
+        await until(lambda: bool(cleaned))
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert stage.fill() == (2, 1)
+    await one_round(stage, cleaned.settings(), machine())
+
+    assert cleaned == ["dead", "dead"]
+    assert stage.fill() == (3, 0)
+
+
+async def test_vd3_a_start_of_the_adaptor_counts_where_a_file_tells_of_it(stage: RecoveryStage, tmp_path: Path) -> None:
+    stage.put([entry("dead", "10.0.0.1"), entry("alive", "10.0.0.2", at="2026-03-01T00:00:00Z")], IPS[2:])
+    file, cleaned = tmp_path / "started", Cleaned()
+    settings = cleaned.settings(adaptor_start_file=file)
+    for at in (None, datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)):
+        if at is not None:
+            file.touch()
+            os.utime(file, (at.timestamp(), at.timestamp()))
+        await one_round(stage, settings, machine())
+    assert cleaned == ["dead"]
+
+    later = datetime(2026, 4, 1, tzinfo=UTC).timestamp()
+    os.utime(file, (later, later))
+    for _ in range(2):
+        await one_round(stage, settings, machine())
+
+    assert cleaned == ["dead", "alive"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (machine(system="aa"), machine("boot-2", datetime(2030, 1, 1, tzinfo=UTC), "bb"), "the machine aa"),
+        (machine(), machine("boot-2", BOOT_TIME), "is up since 2026-01-01"),
+    ],
+    ids=["hardware", "up all the time"],
+)
+async def test_vd3_two_nodes_of_one_name_are_refused_with_the_reason(
+    stage: RecoveryStage, first: NodeIdentity, second: NodeIdentity, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    cleaned = Cleaned()
+    await one_round(stage, cleaned.settings(), first)
+    stage.set_state({**stage.state(), "allocatedIPs": {"a": entry("a", "10.0.0.1")}, "availableIPs": IPS[1:]})
+    with caplog.at_level(logging.ERROR):
+        refused = await one_round(stage, cleaned.settings(), second)
+
+    assert reason in refused.not_ready["pool"]
+    assert "node name 'node-1' is another machine's" in refused.not_ready["pool"]
+    assert [each for each in caplog.messages if "IP allocation" in each and "node_name_taken" in each]
+    assert (cleaned, list(stage.state()["allocatedIPs"])) == ([], ["a"])
+    replaced = await one_round(stage, cleaned.settings(takes_over=True), second)
+    assert (replaced.not_ready, cleaned) == ({}, ["a"])
+
+
+async def test_vd3_the_first_of_two_notices_the_second_at_its_next_look(stage: RecoveryStage) -> None:
+    """Where nothing told them apart when the second came, the first one's boot is among the earlier ones."""
+    cleaned, soon = Cleaned(), datetime.now(UTC) + timedelta(seconds=2)
+    await one_round(stage, cleaned.settings(), machine())
+    await one_round(stage, cleaned.settings(), machine("boot-2", soon))
+    back = await one_round(stage, cleaned.settings(), machine("boot-1", soon + timedelta(days=1)))
+
+    assert "both are running" in back.not_ready["pool"]
+
+
+async def test_vd3_recover_itself_refuses_as_well(stage: RecoveryStage) -> None:
+    stage.put([entry("a", "10.0.0.1")], IPS[1:])
+    await one_round(stage, AgentSettings(), machine("boot-of-another-machine", datetime.now(UTC)))
+    async with stage.pool() as pool:
+        with pytest.raises(NodeNameTaken):
+            await pool.recover(mode="release")
+        assert stage.fill() == (2, 1)
+        await pool.recover(mode="release", node_name="node-1")
+
+    assert stage.fill() == (3, 0)
+
+
+async def test_vd3_the_node_object_decides_who_has_the_name(stage: RecoveryStage) -> None:
+    """The kubelet writes its boot there: another machine is refused, and one in new hardware is believed."""
+    name, cleaned = f"node-{stage.namespace}", Cleaned()
+    stage.put([entry("a", "10.0.0.1", node=name)], IPS[1:])
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    stage.kube.ask("POST", "/api/v1/nodes", node)
+    status = {"status": {"nodeInfo": {**dict.fromkeys(NODE_INFO, "-"), "bootID": "boot-9"}}}
+    kind = "application/merge-patch+json"
+    stage.kube.ask("PATCH", f"/api/v1/nodes/{name}/status", status, content_type=kind)
+    try:
+        refused = await one_round(stage, cleaned.settings(), NodeIdentity(name, "boot-1", BOOT_TIME, "aa"))
+        assert "NODE_NAME names another machine than this one" in refused.not_ready["pool"]
+        assert cleaned == []
+        await one_round(stage, AgentSettings(), NodeIdentity(name, "boot-9", BOOT_TIME, "aa"))
+        patch = {"data": {"tenure-notes": json.dumps(stage.notes()).replace("boot-9", "boot-8").replace("aa", "bb")}}
+        stage.kube.ask("PATCH", f"{stage.path}/byom-ip-pool-state", patch, content_type=kind)
+        believed = await one_round(stage, cleaned.settings(), NodeIdentity(name, "boot-9", BOOT_TIME, "aa"))
+    finally:
+        stage.kube.ask("DELETE", f"/api/v1/nodes/{name}")
+
+    assert (believed.not_ready, cleaned) == ({}, ["a"])
+
+
+async def test_what_failed_is_tried_again_later_and_ever_more_rarely(stage: RecoveryStage) -> None:
+    stage.put([entry("dead", "10.0.0.1")], IPS[1:])
+    cleaned = Cleaned()
+    cleaned.fails = True
+    await one_round(stage, cleaned.settings(), machine())
+    assert stage.notes()["cleanupFailed"]["10.0.0.1"]["tries"] == 1
+    await one_round(stage, cleaned.settings(retry_s=3600), machine())
+    assert len(cleaned) == 1, "it is not due yet"
+    await one_round(stage, cleaned.settings(retry_s=0), machine())
+    assert (len(cleaned), stage.notes()["cleanupFailed"]["10.0.0.1"]["tries"]) == (2, 2)
+    cleaned.fails = False
+    last = await one_round(stage, cleaned.settings(retry_s=0), machine())
+
+    assert [each.allocation_id for each in last.reports[0].released] == ["dead"]
+    assert stage.fill() == (3, 0)
+    assert "cleanupFailed" not in stage.notes()
+
+
+async def test_each_round_puts_the_state_right_and_writes_only_if_it_was_wrong(stage: RecoveryStage) -> None:
+    stage.put([entry("a", "10.0.0.1", node="node-2")], ["10.0.0.2"])
+    async with agent(stage, AgentSettings(), machine()) as looking:
+        await looking.round(asyncio.Event())
+        assert stage.fill() == (2, 1)
+        before = stage.version()
+        await looking.round(asyncio.Event())
+        assert stage.version() == before
+        stage.set_state({**stage.state(), "availableIPs": ["10.0.0.3", "10.0.0.3"]})
+        await looking.round(asyncio.Event())
+
+    assert sorted(stage.state()["availableIPs"]) == ["10.0.0.2", "10.0.0.3"]
+
+
+async def test_notes_that_cannot_be_read_stop_the_agent_and_nobody_else(stage: RecoveryStage) -> None:
+    state = {"allocatedIPs": {"dead": entry("dead", "10.0.0.1")}, "availableIPs": IPS[1:], "version": 1}
+    stage.put_text(json.dumps(state), notes="{")
+    cleaned = Cleaned()
+    stopped = await one_round(stage, cleaned.settings(), machine())
+    async with stage.pool() as pool:
+        await pool.allocate("a")
+
+    assert "notes cannot be read" in stopped.not_ready["pool"]
+    assert (cleaned, stage.fill()) == ([], (1, 2))
+
+
+class Shaky(ApiClient):
+    """A client that every other read fails for."""
+
+    reads = 0
+
+    async def _ask(self, method: str, path: str, *words: Any, **named: Any) -> Object:
+        Shaky.reads += method == "GET"
+        if method == "GET" and Shaky.reads % 2:
+            raise ApiError(503, "ServiceUnavailable", "not now")
+        return await super()._ask(method, path, *words, **named)
+
+
+async def test_a_server_in_trouble_is_asked_again_and_nothing_is_lost(stage: RecoveryStage) -> None:
+    stage.put([entry("dead", "10.0.0.1")], IPS[1:])
+    cleaned = Cleaned()
+    async with agent(stage, cleaned.settings(), machine(), Shaky) as patient:
+        for _ in range(20):
+            await patient.round(asyncio.Event())
+            if stage.fill() == (3, 0):
+                break
+
+    assert cleaned.count("dead") >= 1
+    assert stage.fill() == (3, 0)
+
+
+def fetch(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+async def test_it_runs_until_it_is_stopped_and_serves_its_numbers(stage: RecoveryStage) -> None:
+    stage.put([entry("dead", "10.0.0.1"), entry("other", "10.0.0.2", node="node-2")], IPS[2:])
+    cleaned, stop = Cleaned(), asyncio.Event()
+    settings = cleaned.settings(port=0, every_s=0.05)
+    async with stage.pool() as pool, started_agent(pool, settings, stop, machine()) as running:
+        await until(lambda: not running.agent.not_ready and bool(running.agent.reports))
+        ready = await asyncio.to_thread(fetch, running.port, "/readyz")
+        status, text = await asyncio.to_thread(fetch, running.port, "/metrics")
+        stop.set()
+        await asyncio.wait_for(running.ended, 10)
+
+    assert (ready, status) == ((200, "ok\n"), 200)
+    pool_label = 'pool="byom-ip-pool-state"'
+    assert f'byom_pool_ips{{{pool_label},state="available"}} 2\n' in text
+    assert f'byom_vm_cleanups_total{{{pool_label},result="ok"}} 1\n' in text
+    assert f"byom_recovery_duration_seconds_count{{{pool_label}}} 1\n" in text
+    assert 'operation="recover"' in text
+
+
+async def test_what_is_wrong_stands_in_readyz(stage: RecoveryStage) -> None:
+    stage.put_text("{")
+    stop = asyncio.Event()
+    async with stage.pool() as pool, started_agent(pool, AgentSettings(port=0), stop, machine()) as running:
+        await until(lambda: "first round" not in running.agent.not_ready)
+        status, text = await asyncio.to_thread(fetch, running.port, "/readyz")
+        alive = await asyncio.to_thread(fetch, running.port, "/livez")
+
+    assert (status, alive[0]) == (503, 200)
+    assert "failed to retrieve pool state" in text
