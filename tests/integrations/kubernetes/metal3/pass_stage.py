@@ -20,6 +20,8 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     PICKED_FOR,
     POOL_FINALIZER,
     WISHED_ADDRESS,
+    finalizers_of,
+    is_terminating,
 )
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
@@ -55,7 +57,7 @@ class Stage:
         self._due: set[Key] = set()
         self._later: set[Key] = set()
         client, events = cast(ApiClient, self), cast(EventRecorder, self)
-        self.caches = IpamCaches(client, (), RuntimeMeter(), self._due.add)
+        self.caches = IpamCaches(client, (), RuntimeMeter(), self._due.add, self._due.discard)
         for group in self.caches.own.values():
             for informer in group._informers.values():
                 informer.is_there = True
@@ -179,12 +181,21 @@ class Stage:
                 raise WriteConflict(409, "Conflict", "")
             _merge(current.setdefault("status", {}), patch["status"])
         current["metadata"]["resourceVersion"] = str(next(self._versions))
+        if is_terminating(current) and not finalizers_of(current):
+            del self.objects[kind.plural, key_of(object)[1]]
         return copy.deepcopy(current)
 
     async def delete(self, kind: ResourceType, object: Object) -> Object:
         await self._began("DELETE", kind, object)
-        self.objects.pop((kind.plural, key_of(object)[1]), None)
-        return GONE
+        current = self.objects.get((kind.plural, key_of(object)[1]))
+        if current is None:
+            raise ObjectMissing(404, "NotFound", key_of(object)[1])
+        if not finalizers_of(current):
+            del self.objects[kind.plural, key_of(object)[1]]
+            return GONE
+        head = {"deletionTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": str(next(self._versions))}
+        current["metadata"] |= head
+        return copy.deepcopy(current)
 
     async def _began(self, method: str, kind: ResourceType, object: Object) -> None:
         await asyncio.sleep(0)

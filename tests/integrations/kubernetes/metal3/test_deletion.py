@@ -216,6 +216,35 @@ def test_kd8_a_claim_made_again_while_nobody_served_it_adopts_its_address(
         assert len(unserved.all(IP_ADDRESS)) == 2
 
 
+def test_kd8_what_a_former_claim_left_is_nobodys_whatever_has_its_name_by_now(
+    kube: KubeServer, unserved: Namespace
+) -> None:
+    """The claims went by force while nobody served them, as in a restored backup, whose objects have other uids.
+
+    One address was deleted by then, and is not adopted; the claim of the other one is for another pool.
+    """
+    with operator_in(kube, unserved.name):
+        unserved.pool("p", "10.0.0.1-10.0.0.9")
+        unserved.pool("q", "10.1.0.1-10.1.0.9")
+        former = {}
+        for name in ("c1", "c2"):
+            unserved.claim(name)
+            former[name] = unserved.served(name)
+    unserved.delete(IP_ADDRESS, former["c1"]["metadata"]["name"])
+    for name in ("c1", "c2"):
+        unserved.patch(IP_CLAIM, name, {"metadata": {"finalizers": None}})
+        unserved.delete(IP_CLAIM, name)
+    with operator_in(kube, unserved.name, orphan_grace_s=1.0):
+        unserved.claim("c1")
+        unserved.claim("c2", "q")
+        assert unserved.ip("c2") == "10.1.0.1"
+        again = unserved.served("c1")
+        assert uid_of(again) != uid_of(former["c1"])
+        assert not is_terminating(again)
+        until(lambda: uid_of(former["c2"]) not in {uid_of(each) for each in unserved.all(IP_ADDRESS)})
+    assert len(unserved.all(IP_ADDRESS)) == 2
+
+
 def test_ks2_an_address_made_by_others_for_a_claim_is_adopted(served: Namespace) -> None:
     """Before or after the claim, in or out of the ranges, under any name."""
     served.pool("p", "10.0.0.1-10.0.0.1")

@@ -1,9 +1,23 @@
 """What the caches remember, and what they forget. No server is needed."""
 
+from dataclasses import replace
+from functools import partial
+
 from tenure.integrations.kubernetes.metal3.claim_decision import Leave
+from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    CLUSTER_API_ADDRESS,
+    CLUSTER_API_CLAIM,
+    IP_ADDRESS,
+    IP_CLAIM,
+    IP_POOL,
+)
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.pool_record import SHORT, PoolRecord
+from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, uid_of
+from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, POOL, Stage, claim_id, numbered
 
@@ -114,3 +128,81 @@ async def test_who_holds_an_address_is_known_before_its_object_is_there() -> Non
     await stage.settle()
     assert [each["metadata"]["name"] for each in stage.caches.addresses_at(POOL, place)] == ["p-10-0-0-5"]
     assert stage.caches.addresses_at((NAMESPACE, "other"), place) == []
+
+
+def test_pools_that_came_and_went_leave_nothing_on_a_replica_that_only_follows() -> None:
+    """Nor in the queue, which nobody works on there. Also claims that were removed by force are among them."""
+    stage = Stage()
+    queue: WorkQueue[Key] = WorkQueue()
+    stage.caches._wake, stage.caches._forget = queue.add, queue.discard
+    for name in numbered(50):
+        stage.pool(name=name)
+        claim = stage.claim(f"of-{name}", pool=name)
+        stage.address(f"a-{name}", "10.0.0.1", f"of-{name}", pool=name)
+        owner = {"kind": "IPClaim", "name": f"of-{name}", "uid": uid_of(claim)}
+        stage.change(IP_ADDRESS, f"a-{name}", partial(_own_by, owner))
+        stage.remove(IP_CLAIM, f"of-{name}")
+        assert stage.caches.record((NAMESPACE, name)).vanished == {uid_of(claim)}
+        stage.remove(IP_ADDRESS, f"a-{name}")
+        stage.remove(IP_POOL, name)
+
+    assert dict(stage.caches.records()) == {}
+    assert len(queue) == 0
+
+
+def _own_by(owner: Object, address: Object) -> None:
+    address["metadata"]["ownerReferences"] = [owner]
+
+
+def test_an_address_that_is_seen_after_its_claim_went_by_force_is_released_as_well() -> None:
+    stage = Stage()
+    stage.pool()
+    claim = stage.claim("c")
+    stage.remove(IP_CLAIM, "c")
+    stage.address("a", "10.0.0.1", "c")
+    stage.change(IP_ADDRESS, "a", partial(_own_by, {"kind": "IPClaim", "name": "c", "uid": uid_of(claim)}))
+
+    assert stage.caches.record(POOL).vanished == {uid_of(claim)}
+
+
+async def test_a_pool_is_not_forgotten_while_a_pass_over_it_is_under_way() -> None:
+    stage = Stage()
+    stage.pool()
+    record = stage.caches.record(POOL)
+
+    def gone(method: str, kind: ResourceType, object: Object) -> None:
+        if ("ippools", "p") in stage.objects:
+            stage.remove(IP_POOL, "p")
+            assert stage.caches.record(POOL) is record
+
+    stage.before = gone
+    stage.change(IP_POOL, "p", lambda each: each["metadata"].update(finalizers=[]))
+    await stage.settle()
+
+    assert POOL not in dict(stage.caches.records())
+
+
+def test_addresses_that_are_reported_twice_count_once() -> None:
+    stage = Stage()
+    stage.pool()
+    address = stage.address("a", "10.0.0.1", "c")
+    for _ in range(2):
+        stage.caches._address_changed(Delta(None, address))
+    assert stage.caches.record(POOL).addresses == {"a"}
+
+    for _ in range(2):
+        stage.caches._address_changed(Delta(address, None))
+    assert stage.caches.record(POOL).addresses == set()
+
+
+def test_an_address_is_made_in_the_version_of_addresses_also_where_claims_are_served_in_another() -> None:
+    stage = Stage()
+    head = {"apiVersion": CLUSTER_API_CLAIM.api_version, "kind": CLUSTER_API_CLAIM.kind}
+    claim = {**head, "metadata": {"namespace": NAMESPACE, "name": "c", "uid": "c"}, "spec": {}}
+    stage.caches.cluster_api_addresses.kind = replace(CLUSTER_API_ADDRESS, version="v1beta1")
+    type = stage.caches.address_type(claim)
+    made = new_address(PoolSpec(name_prefix="p"), stage.pool(), claim, parse_address("10.0.0.1"), type)
+
+    assert made["apiVersion"] == "ipam.cluster.x-k8s.io/v1beta1"
+    owners = [(each["kind"], each["apiVersion"]) for each in made["metadata"]["ownerReferences"]]
+    assert ("IPAddressClaim", "ipam.cluster.x-k8s.io/v1beta2") in owners

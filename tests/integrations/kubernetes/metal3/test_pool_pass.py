@@ -10,18 +10,22 @@ from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolVie
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    ADDRESS_FINALIZER,
+    CLAIM_FINALIZER,
     DELETE_FOR_MOVE,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
+    MADE_FOR,
     OWN_ADDRESS,
     PAUSED,
     PICKED_FOR,
+    labels_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED
-from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable
-from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.api_errors import NAMESPACE_GOING, ApiUnreachable, error_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered
 
@@ -596,3 +600,306 @@ async def test_a_claim_keeps_what_its_status_says_also_before_it_names_its_addre
 
     assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
     assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+async def test_kd6_of_two_claims_that_brought_one_address_the_first_gets_it_and_the_other_waits(first: str) -> None:
+    stage = Stage()
+    stage.pool()
+    for name in ("a", "b"):
+        stage.claim(name, own="10.0.0.5", created="2025-01-01T00:00:00Z" if name == first else "2026-01-01T00:00:00Z")
+    await stage.settle()
+    other = {"a": "b", "b": "a"}[first]
+    assert stage.status(first)["address"]["name"] == "p-10-0-0-5"
+    assert stage.status(other)["errorMessage"].startswith(f"Address 10.0.0.5 is held by IPClaim {first}")
+
+    stage.change(IP_CLAIM, first, lambda each: each["metadata"].update(deletionTimestamp="2026-02-01T00:00:00Z"))
+    await stage.settle()
+    assert stage.status(other)["address"]["name"] == "p-10-0-0-5"
+
+
+async def test_a_claim_that_brings_an_address_waits_for_what_is_reserved_and_both_go_on() -> None:
+    """A former leader may be about to create the object, so the reservation comes first, whoever arrived first."""
+    stage = Stage()
+    stage.pool("10.0.0.5", "10.0.0.5")
+    stage.claim("brought", own="10.0.0.5", created="2025-01-01T00:00:00Z")
+    uid = uid_of(stage.claim("reserved", created="2026-01-01T00:00:00Z"))
+    reserving = [{"address": "10.0.0.5", "uid": uid, "kind": "IPClaim"}]
+    stage.change(IP_POOL, "p", lambda pool: pool.update(status={"tenure": {"reserving": reserving}}))
+    await stage.settle()
+
+    assert stage.status("reserved")["address"]["name"] == "p-10-0-0-5"
+    assert "is held by IPClaim reserved" in stage.status("brought")["errorMessage"]
+
+
+async def test_kd8_a_claim_made_again_ends_the_release_of_the_former_address() -> None:
+    """Its owner is gone, and the garbage collector has deleted it: nobody else takes our finalizer away."""
+    stage = Stage()
+    stage.pool()
+    leave_going(stage, [ADDRESS_FINALIZER])
+    stage.claim("c")
+    await stage.settle()
+
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
+    assert "deletionTimestamp" not in stage.objects["ipaddresses", "p-10-0-0-1"]["metadata"]
+
+
+async def test_kd8_a_claim_that_waits_for_the_finalizer_of_others_says_so() -> None:
+    stage = Stage()
+    stage.pool()
+    leave_going(stage, [ADDRESS_FINALIZER, "example.org/keep"])
+    stage.claim("c")
+    await stage.settle()
+    assert stage.objects["ipaddresses", "p-10-0-0-1"]["metadata"]["finalizers"] == ["example.org/keep"]
+    assert stage.status("c") == {}
+    assert "Waiting" in stage.events
+    assert stage.caches.record(POOL).without_address == 1
+
+    stage.remove(IP_ADDRESS, "p-10-0-0-1")
+    await stage.settle()
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
+
+
+def leave_going(stage: Stage, finalizers: list[str]) -> None:
+    """Leave an address of ours that is being deleted, and whose claim is gone."""
+    stage.address("p-10-0-0-1", "10.0.0.1", "c")
+    owner = {"kind": "IPClaim", "name": "c", "uid": "of the former claim"}
+    head = {
+        "annotations": {MADE_FOR: "m3/c"}, "ownerReferences": [owner], "finalizers": finalizers,
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+    stage.change(IP_ADDRESS, "p-10-0-0-1", lambda each: each["metadata"].update(head))
+
+
+async def test_a_claim_that_is_made_again_for_another_pool_leaves_no_address() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.pool("10.1.0.1", "10.1.0.9", name="q")
+    stage.claim("c")
+    await stage.settle()
+    stage.remove(IP_CLAIM, "c")
+    stage.claim("c", pool="q")
+    await stage.settle()
+
+    assert stage.given() == {"p-10-1-0-1": "10.1.0.1"}
+    assert stage.caches.record(POOL).vanished == set()
+
+
+async def test_what_a_claim_left_by_force_is_released_also_if_that_fails_at_first() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    await stage.settle()
+    failures = 0
+
+    def fails(method: str, kind: ResourceType, object: Object) -> None:
+        nonlocal failures
+        if (method, kind) == ("DELETE", IP_ADDRESS) and failures < 5:
+            failures += 1
+            raise ApiUnreachable("no answer")
+
+    stage.before = fails
+    stage.remove(IP_CLAIM, "c")
+    await stage.settle()
+    assert stage.given() == {}
+
+
+@pytest.mark.parametrize("finalizers", [[CLAIM_FINALIZER], []])
+async def test_an_object_of_ours_beside_one_made_by_hand_goes_also_if_that_fails_at_first(
+    finalizers: list[str],
+) -> None:
+    """Nobody was told of it. A claim without its finalizer names its address before that is given."""
+    stage = Stage()
+    stage.pool()
+    stage.claim("c", finalizers=finalizers)
+    failures = 0
+
+    def by_hand(method: str, kind: ResourceType, object: Object) -> None:
+        nonlocal failures
+        if (method, kind) == ("POST", IP_ADDRESS) and not failures:
+            asyncio.get_running_loop().call_soon(lambda: stage.address("hand", "10.0.0.1", "vip"))
+        if (method, kind) == ("DELETE", IP_ADDRESS) and failures < 3:
+            failures += 1
+            raise ApiUnreachable("no answer")
+
+    stage.before = by_hand
+    await stage.settle()
+
+    assert stage.given() == {"hand": "10.0.0.1", "p-10-0-0-2": "10.0.0.2"}
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-2"
+
+
+async def test_an_object_that_a_claim_was_told_of_stays_also_if_the_answer_was_lost() -> None:
+    """Another one was made by hand for its address meanwhile; the pool says so, and the claim keeps what it has."""
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+
+    def lost(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("PATCH", IP_CLAIM):
+            stage.before = lambda *write: None
+            status = {"address": {"name": "p-10-0-0-1", "namespace": "m3"}}
+            stage.change(IP_CLAIM, "c", lambda each: each.update(status=status), is_seen=False)
+            stage.address("hand", "10.0.0.1", "vip")
+            raise ApiUnreachable("no answer")
+
+    stage.before = lost
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1", "hand": "10.0.0.1"}
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
+    assert "AddressDoubled" in stage.events
+
+
+async def test_a_claim_that_goes_between_its_pick_and_the_reservation_takes_no_other_out_of_the_line() -> None:
+    stage = await full_stage("w1", "w2", "w3")
+
+    def gone(method: str, kind: ResourceType, object: Object) -> None:
+        is_first = kind == IP_CLAIM and key_of(object)[1] == "w1"
+        if is_first and ("ipclaims", "w2") in stage.objects:
+            stage.remove(IP_CLAIM, "w2")
+
+    stage.before = gone
+    # Its address is written on it first, and meanwhile the second one goes.
+    stage.change(IP_CLAIM, "w1", lambda claim: claim["metadata"].update(finalizers=[]))
+    empty(stage)
+    await stage.settle()
+
+    assert [bool(stage.status(name).get("address")) for name in ("w1", "w3")] == [True, True]
+
+
+async def test_an_error_that_nobody_foresaw_takes_no_claim_out_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = await full_stage("w1", "w2")
+    pools = stage.passes.giving.pools
+    reserve = pools.reserve
+
+    async def fails(key: Key, chosen: dict[str, int]) -> Object:
+        monkeypatch.setattr(pools, "reserve", reserve)
+        raise RuntimeError("nobody foresaw this")
+
+    monkeypatch.setattr(pools, "reserve", fails)
+    empty(stage)
+    with pytest.raises(RuntimeError):
+        await stage.settle()
+    stage.caches.status_due(POOL)  # the queue brings the pool again
+    await stage.settle()
+
+    assert [bool(stage.status(name).get("address")) for name in ("w1", "w2")] == [True, True]
+
+
+async def full_stage(*waiting: str) -> Stage:
+    """Return a pool that others hold, and for which claims wait."""
+    stage = Stage()
+    stage.pool("10.0.0.1", "10.0.0.3")
+    for number in (1, 2, 3):
+        stage.claim(f"h{number}", asks=f"10.0.0.{number}")
+    await stage.settle()
+    for number, name in enumerate(waiting, 1):
+        stage.claim(name, created=f"2026-02-{number:02}T00:00:00Z")
+    await stage.settle()
+    assert {stage.status(name)["errorMessage"] for name in waiting} == {"Exhausted IP Pools"}
+    return stage
+
+
+def empty(stage: Stage) -> None:
+    """Let the holders go."""
+    for number in (1, 2, 3):
+        stage.remove(IP_ADDRESS, f"p-10-0-0-{number}")
+        stage.remove(IP_CLAIM, f"h{number}")
+
+
+async def test_e7_a_claim_that_is_not_ours_any_more_leaves_the_line() -> None:
+    stage = await full_stage("w1", "w2")
+    stage.passes.serves = lambda each: "others" not in labels_of(each)
+    stage.change(IP_CLAIM, "w1", lambda each: each["metadata"].update(labels={"others": ""}))
+    empty(stage)
+    await stage.settle()
+
+    assert [bool(stage.status(name).get("address")) for name in ("w1", "w2")] == [False, True]
+    assert stage.caches.record(POOL).waiting == 0
+    stage.change(IP_CLAIM, "w1", lambda each: each["metadata"].update(labels={}))
+    await stage.settle()
+    assert stage.status("w1")["address"]["name"] == "p-10-0-0-2"
+
+
+async def test_kp9_what_is_removed_by_force_before_the_claim_names_it_is_made_again_by_the_next_leader() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c1", asks="10.0.0.7")
+    await stage.settle()
+    stage.change(IP_CLAIM, "c1", lambda claim: claim["metadata"].update(annotations={}))
+    stage.remove(IP_ADDRESS, "p-10-0-0-7")
+    stage.caches.begin()
+    stage.claim("other", asks="10.0.0.7", created="2025-01-01T00:00:00Z")
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
+    assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
+
+
+async def test_kp9_a_claim_that_lost_its_address_before_it_named_it_gets_no_other() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c1", asks="10.0.0.7")
+    await stage.settle()
+    stage.change(IP_CLAIM, "c1", lambda claim: claim["metadata"].update(annotations={}))
+    stage.remove(IP_ADDRESS, "p-10-0-0-7")
+    stage.address("hand", "10.0.0.7", "vip")
+    await stage.settle()
+    assert stage.given() == {"hand": "10.0.0.7"}
+    assert "is held by IPClaim vip" in stage.status("c1")["errorMessage"]
+
+    stage.remove(IP_ADDRESS, "hand")
+    await stage.settle()
+    assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
+
+
+async def test_kp9_what_a_claim_had_is_made_again_also_where_the_pool_has_become_smaller() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.claim("c", asks="10.0.0.7")
+    await stage.settle()
+    stage.change(IP_POOL, "p", lambda pool: pool["spec"].update(pools=[{"start": "10.0.0.1", "end": "10.0.0.3"}]))
+    stage.remove(IP_ADDRESS, "p-10-0-0-7")
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-7": "10.0.0.7"}
+
+
+async def test_kp9_a_forged_annotation_with_a_forged_status_leads_to_no_address_outside_the_pool() -> None:
+    stage = Stage()
+    stage.pool()
+    claim = stage.claim("c")
+    stage.change(IP_CLAIM, "c", lambda each: each.update(status={"address": {"name": "p-192-168-0-9"}}))
+    name_own(stage, claim, "192.168.0.9")
+    await stage.settle()
+
+    assert stage.given() == {}
+    assert stage.status("c")["errorMessage"] == "Address 192.168.0.9 is not one that IPPool p gives"
+
+
+async def test_kp8_a_namespace_that_is_being_deleted_is_asked_for_one_object_and_no_more() -> None:
+    stage = await full_stage("w1", "w2", "w3")
+    refused = 0
+
+    def going(method: str, kind: ResourceType, object: Object) -> None:
+        nonlocal refused
+        if method == "POST":
+            refused += 1
+            causes = [{"reason": NAMESPACE_GOING, "message": "namespace m3 is being terminated"}]
+            raise error_of(403, {"kind": "Status", "reason": "Forbidden", "details": {"causes": causes}})
+
+    stage.before = going
+    for number in (1, 2, 3):
+        stage.remove(IP_ADDRESS, f"p-10-0-0-{number}")
+        stage.remove(IP_CLAIM, f"h{number}")
+        await stage.settle()
+    assert refused == 1
+
+    # When it is gone, a new one of its name takes objects again.
+    stage.before = lambda *write: None
+    for name in ("w1", "w2", "w3"):
+        stage.remove(IP_CLAIM, name)
+    stage.claim("new")
+    await stage.settle()
+    assert stage.status("new")["address"]["name"] == "p-10-0-0-1"

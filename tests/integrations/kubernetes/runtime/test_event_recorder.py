@@ -2,11 +2,14 @@
 
 import asyncio
 from contextlib import suppress
+from typing import cast
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import NAMESPACE_GOING, error_of
 from tenure.integrations.kubernetes.runtime.event_recorder import WAITING, EventRecorder
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tenure.integrations.kubernetes.runtime.terminating_namespaces import REMEMBERED, TerminatingNamespaces
 from tests.infrastructure.kube import KubeServer
 
 CONFIG_MAP = ResourceType("", "v1", "configmaps", "ConfigMap")
@@ -70,3 +73,45 @@ async def test_an_event_that_cannot_be_written_stops_nothing(
         await task
 
     assert meter.events_dropped == 1
+
+
+async def test_kp8_a_namespace_that_is_being_deleted_is_asked_for_one_event_and_no_more() -> None:
+    """A namespace of the same name that is made afterwards gets events again."""
+    asked: list[str] = []
+    refusal = {"kind": "Status", "reason": "Forbidden", "details": {"causes": [{"reason": NAMESPACE_GOING}]}}
+
+    class Server:
+        async def create(self, kind: ResourceType, object: Object) -> Object:
+            asked.append(object["metadata"]["namespace"])
+            if asked[-1] == "going":
+                raise error_of(403, refusal)
+            return object
+
+    recorder = EventRecorder(cast(ApiClient, Server()), "tests")
+    task = asyncio.create_task(recorder.run())
+    for number in range(6):
+        for namespace in ("going", "stays"):
+            metadata = {"namespace": namespace, "name": "a", "uid": f"{namespace}-{number}"}
+            recorder.record(CONFIG_MAP, {"metadata": metadata}, "Served", "…")
+        if number % 2:
+            await asyncio.sleep(0.01)
+    assert (asked.count("going"), asked.count("stays")) == (1, 6)
+
+    recorder.terminating.took("going")
+    recorder.record(CONFIG_MAP, {"metadata": {"namespace": "going", "name": "a", "uid": "new"}}, "Served", "…")
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    assert asked.count("going") == 2
+
+
+def test_namespaces_that_are_gone_are_not_remembered_for_ever() -> None:
+    terminating = TerminatingNamespaces()
+    causes = {"kind": "Status", "reason": "Forbidden", "details": {"causes": [{"reason": NAMESPACE_GOING}]}}
+    for number in range(REMEMBERED + 10):
+        assert terminating.note(f"n{number}", error_of(403, causes))
+
+    assert len(terminating._names) == REMEMBERED
+    assert not terminating.note("n", error_of(403, {"kind": "Status", "reason": "Forbidden"}))
+    assert "n" not in terminating

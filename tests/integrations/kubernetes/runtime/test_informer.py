@@ -1,6 +1,7 @@
 """A cache that follows a server which misbehaves: nothing is missed, nothing that is gone stays."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -8,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
@@ -393,6 +395,20 @@ async def test_a_comparison_of_a_kind_that_goes_meanwhile_brings_nothing_back(se
         await followed.until(lambda: not followed.informer.is_there)
         gone.set()
         assert (await comparison, followed.names) == (0, {})
+
+
+@pytest.mark.parametrize(("kinds", "raises"), [(None, True), ({"things"}, True), (set(), False)])
+async def test_kp5_a_comparison_believes_a_404_only_if_the_server_says_that_the_kind_is_gone(
+    server: CrookedServer, kinds: set[str] | None, raises: bool
+) -> None:
+    """A load balancer answers so, too; a new leader must not take that for a list without anything new."""
+    server.answers = [page(7, made("a", 5)), SILENT]
+    async with following(server) as followed:
+        await followed.until(lambda: len(server.asked) == 2)
+        server.answers, server.kinds = [says(b"no such backend", 404)], kinds
+        with pytest.raises(ApiError) if raises else contextlib.nullcontext():
+            assert await followed.informer.compare() == 0
+        assert followed.names == {"a": 5}
 
 
 async def test_a_watch_ends_before_it_counts_as_silent(server: CrookedServer) -> None:

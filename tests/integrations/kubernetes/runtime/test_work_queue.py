@@ -47,6 +47,23 @@ async def test_what_is_to_come_later_comes_at_the_earliest_of_its_times() -> Non
         await asyncio.wait_for(queue.take(), 0.02)
 
 
+async def test_a_key_that_is_taken_back_does_not_come() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for key in ("a", "b", "c"):
+        queue.add(key)
+    queue.add_after("d", 0.01)
+    queue.failed("e")
+    for key in ("a", "c", "d", "e", "never added"):
+        queue.discard(key)
+    await asyncio.sleep(0.03)
+
+    assert await queue.take() == "b"
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(queue.take(), 0.02)
+    queue.add("a")
+    assert await queue.take() == "a"
+
+
 async def test_a_key_that_fails_waits_longer_each_time_up_to_a_limit_and_others_do_not() -> None:
     queue: WorkQueue[str] = WorkQueue(longest_delay_s=1.0)
     delays = [queue.failed("a") for _ in range(12)]

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Literal
 
+from tenure.integrations.kubernetes.metal3.address_rights import holders_before, other_objects
 from tenure.integrations.kubernetes.metal3.claim_decision import PoolView, is_of_claim
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites, has_finalizer
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
@@ -29,7 +30,6 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import Unserved
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of, was_served
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_terminating
-from tenure.integrations.kubernetes.metal3.pool_book import holder_of
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.runtime.api_errors import (
@@ -102,9 +102,9 @@ class AddressGiving:
         named = await asyncio.gather(*(self._name(record, claim, position) for claim, position in takes))
         chosen = []
         for claim, position in named:
-            if claim is None:
-                continue
-            if record.book.others_at(position, uid_of(claim)):
+            if claim is None or self.caches.claim_of_uid(uid_of(claim)) is None:
+                continue  # it changed meanwhile, or it went
+            if holders_before(claim, position, record.book, self.caches):
                 self.look_again(view, record, claim)
             else:
                 chosen.append((claim, position))
@@ -153,7 +153,9 @@ class AddressGiving:
         known = self.caches.claim(id)
         if known is None or uid_of(known) != uid_of(claim) or is_terminating(known):
             return  # it went meanwhile; what it leaves is released with it
-        if record.book.others_at(position, uid_of(claim)):
+        if id.namespace in self.caches.terminating:
+            return  # it goes with its namespace
+        if holders_before(claim, position, record.book, self.caches):
             self.look_again(view, record, claim)  # an object was made by hand since the address was reserved
             return
         address = await self._created(view, record, pool, claim, position)
@@ -185,7 +187,9 @@ class AddressGiving:
             return None
         except ApiError as error:
             # A namespace that is going takes no new objects; its claims go with it, and get no message (KP8).
-            if error.status in (403, 422) and not error.is_namespace_going:
+            is_going = self.caches.terminating.note(key_of(claim)[0], error)
+            is_refused = error.status in (403, 422) or isinstance(error, ObjectMissing)  # or the kind is not there
+            if is_refused and not is_going:
                 await self.refuse(claim, FAILED_TO_CREATE, reason=str(error))
             raise
 
@@ -222,10 +226,11 @@ class AddressGiving:
         """Return whether a new object is the only one for its address; else it goes, and the claim is looked at again.
 
         An object of another name may have been made by hand just before. Once the watch has reached the version of
-        ours, every earlier one is known; and a later one is refused by the webhook, which knows of ours.
+        ours, every earlier one is known; and a later one is refused by the webhook, which knows of ours. If ours cannot
+        be deleted now, the next decision about the claim withdraws it.
         """
         await self._reach(address)
-        others = record.book.others_at(position, uid_of(claim), [holder_of(address)])
+        others = other_objects(address, position, record.book)
         # Or one for this very claim, which is adopted then (KS2).
         made = [each for each in self.caches.addresses_for(claim) if key_of(each) != key_of(address)]
         if not others and not any(is_of_claim(each, claim, view) for each in made):

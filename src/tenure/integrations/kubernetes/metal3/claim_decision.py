@@ -3,8 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tenure.integrations.kubernetes.metal3.address_rights import (
+    KnownClaims,
+    holders_before,
+    is_withdrawn,
+    owner_of,
+)
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
-    claim_name_of,
     is_made_here,
     owner_uids,
     pool_of,
@@ -25,9 +30,10 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
     PAUSED,
     annotations_of,
+    finalizers_of,
     is_terminating,
 )
-from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, RESERVED, Holder, PoolBook, holder_of
+from tenure.integrations.kubernetes.metal3.pool_book import LOST, RESERVED, Holder, PoolBook, holder_of
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
 
@@ -75,6 +81,20 @@ class NameAddress:
 
 
 @dataclass(frozen=True)
+class WithdrawAddresses:
+    """These were made for the claim, nobody was told of them, and others have their addresses: they go again."""
+
+    addresses: Sequence[Object]
+
+
+@dataclass(frozen=True)
+class EndRelease:
+    """These go with a former claim of this name, and only our finalizer is left of them; the claim waits for that."""
+
+    addresses: Sequence[Object]
+
+
+@dataclass(frozen=True)
 class TakeAddress:
     """The claim gets this address, for which there is no object yet."""
 
@@ -93,7 +113,9 @@ class ReleaseAddresses:
     addresses: Sequence[Object]
 
 
-Action = Leave | Refuse | Adopt | NameAddress | TakeAddress | PickAny | ReleaseAddresses
+Action = (
+    Leave | Refuse | Adopt | NameAddress | WithdrawAddresses | EndRelease | TakeAddress | PickAny | ReleaseAddresses
+)
 
 
 @dataclass(frozen=True)
@@ -105,8 +127,8 @@ class PoolView:
     book: PoolBook
     addresses_for: Callable[[Object], Sequence[Object]]
     """Return the address objects that name a claim, or that it owns."""
-    lives: Callable[[str], bool]
-    """Return whether a claim of a uid is there."""
+    claims: KnownClaims
+    """The claims of all pools."""
     is_cluster_paused: Callable[[str, str], bool]
     """Return whether the cluster of a namespace and a name is paused."""
     has_cluster: Callable[[str, str], bool]
@@ -119,6 +141,8 @@ class PoolView:
     """Whether the pool names a cluster that is not there (E2)."""
     is_served: bool = True
     """Whether the pool is one that this operator looks after (E7)."""
+    is_namespace_going: bool = False
+    """Whether the namespace takes no new objects, since it is being deleted (KP8)."""
     allows_outside: bool = False
     """What the operator's flag says of pre-allocations outside the entries."""
 
@@ -137,7 +161,7 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
     if is_terminating(claim):
         if others := foreign_finalizers(claim):
             return Leave(f"it is still used: {', '.join(others)}")
-        return ReleaseAddresses(_released(claim, _candidates(claim, view)))
+        return ReleaseAddresses(_released(claim, view))
     if not view.is_served:
         return Leave("its pool is looked after by another operator")
     return _decide_living(claim, reference, view)
@@ -150,13 +174,17 @@ def _decide_living(claim: Object, reference: Reference, view: PoolView) -> Actio
         return Leave(f"its Cluster {cluster} is not there", says=not was_served(claim), touches=False)
     if reference.is_elsewhere:
         return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
-    candidates = _candidates(claim, view)
-    if _is_being_moved(claim, candidates, view):
+    candidates, leftovers = _candidates(claim, view), _leftovers(claim, view)
+    if _is_being_moved(claim, candidates + leftovers, view):
         return Leave("its address is being moved")
+    if doubled := [each for each in candidates if is_withdrawn(each, claim, view.book)]:
+        return WithdrawAddresses(doubled)
     if (found := _best(claim, candidates)) is not None:
         return Adopt(found, _surplus(claim, found, candidates))
-    if candidates:
-        return Leave("the address of the former claim of this name is going")
+    if held := [each for each in leftovers if _is_held(each)]:
+        return EndRelease(held)
+    if leftovers:
+        return Leave("the address of the former claim of this name is going", says=True)
     return _decide_new(claim, view)
 
 
@@ -178,6 +206,8 @@ def _is_unnamed(claim: Object, view: PoolView) -> bool:
 
 def _decide_new(claim: Object, view: PoolView) -> Action:
     """Decide about a claim that has no address object."""
+    if view.is_namespace_going:
+        return Leave("its namespace is being deleted")
     if view.pool is None:
         return Leave(f"there is no IPPool {view.key[1]} yet", says=True)
     if DELETE_FOR_MOVE in annotations_of(view.pool):
@@ -196,12 +226,12 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
 
 def _former(claim: Object, view: PoolView) -> Action | None:
     """Decide about a claim that has an address of its own already, without its object; nothing if it has none."""
-    own = own_address(claim)
-    if own is None and was_served(claim):
-        own = view.book.position_of((CLAIM, uid_of(claim)))  # its object went before the claim could name it (KP9)
+    own, lost = own_address(claim), view.book.position_of((LOST, uid_of(claim)))
+    if own is None:
+        own = lost  # its object went before the claim could name it (KP9)
     if own is not None:
         action = _own(claim, own, view)
-        if isinstance(action, TakeAddress) or not is_picked_here(claim) or was_served(claim):
+        if isinstance(action, TakeAddress) or not is_picked_here(claim) or was_served(claim) or own == lost:
             return action
         # Picked here, never given, and held by another meanwhile: another address solves that.
     return _reserved(claim, view)
@@ -236,9 +266,11 @@ def _own(claim: Object, position: int, view: PoolView) -> Action:
     spec, name = view.book.spec, key_of(claim)[1]
     is_its = spec.pre_allocations.get(name) == position
     kept_for_others = position in spec.fixed and not is_its
-    # What the claim was given is made again also where the pool has been changed since, or others chose it (KP9).
+    # What the claim had is made again also where the pool has been changed since, or others chose it (KP9). That it had
+    # it counts if this process has seen the object; a status says so only as long as nobody forges it.
     was_picked = is_picked_here(claim) and spec.entry_at(position) is not None
-    known = view.book.is_on_line(position) or is_its or was_picked or was_served(claim)
+    was_its = view.book.position_of((LOST, uid_of(claim))) == position
+    known = view.book.is_on_line(position) or is_its or was_picked or was_its
     if kept_for_others or not known:
         return Refuse(f"Address {format_address(position)} is not one that IPPool {view.key[1]} gives", position)
     return _unless_held(claim, position, view, f"Address {format_address(position)}")
@@ -254,13 +286,13 @@ def _wished(claim: Object, wish: AddressWish, view: PoolView) -> Action:
         return _unless_held(claim, position, view, f"Pre-allocated IP {shown}")
     if spec.entry_at(position) is None:
         return Refuse(f"Requested IP {shown} is out of range of IPPool {view.key[1]}", position)
-    if not view.book.is_on_line(position) or view.book.others_at(position, uid_of(claim)):
+    if not view.book.is_on_line(position) or holders_before(claim, position, view.book, view.claims):
         return Refuse(NOT_AVAILABLE, position)
     return TakeAddress(position)
 
 
 def _unless_held(claim: Object, position: int, view: PoolView, what: str) -> Action:
-    others = view.book.others_at(position, uid_of(claim))
+    others = holders_before(claim, position, view.book, view.claims)
     return (
         Refuse(f"{what} is held by {view.name_holder(view.key, others[0])}", position)
         if others
@@ -281,27 +313,35 @@ def _candidates(claim: Object, view: PoolView) -> list[Object]:
 
 
 def is_of_claim(address: Object, claim: Object, view: PoolView) -> bool:
-    """Return whether an address object is a claim's: by the owner's uid, else by name if no living claim owns it (KD8).
-
-    This is the one rule for it: what another rule took for the claim's, a pass would neither adopt nor leave alone.
-    """
-    if kind_of(address) is not kind_of(claim) or pool_of(address) != view.key or position_of(address) is None:
+    """Return whether an address object of the pool is a claim's, and can be read."""
+    if pool_of(address) != view.key or position_of(address) is None:
         return False
-    owners = owner_uids(address)
-    by_name = claim_name_of(address) == key_of(claim)[1] and not any(view.lives(owner) for owner in owners)
-    return uid_of(claim) in owners or by_name
+    owner = owner_of(address, view.claims)
+    return owner is not None and uid_of(owner) == uid_of(claim)
 
 
-def _released(claim: Object, candidates: Sequence[Object]) -> list[Object]:
+def _leftovers(claim: Object, view: PoolView) -> list[Object]:
+    """Return the addresses of the pool that go with a former claim of this name, and name nobody else (KD8)."""
+    named = [each for each in view.addresses_for(claim) if is_terminating(each) and pool_of(each) == view.key]
+    return [each for each in named if owner_of(each, view.claims) is None]
+
+
+def _is_held(leftover: Object) -> bool:
+    """Return whether our finalizer keeps an address that is going."""
+    return kind_of(leftover).address_finalizer in finalizers_of(leftover)
+
+
+def _released(claim: Object, view: PoolView) -> list[Object]:
     """Return the addresses that go with a claim: its own, and those made here; others stay and are reported (KD7)."""
+    candidates = _candidates(claim, view)
     own = _best(claim, candidates)
     mine = [each for each in candidates if each is own or is_made_here(each) or uid_of(claim) in owner_uids(each)]
+    mine += [each for each in _leftovers(claim, view) if _is_held(each)]
     return [each for each in mine if DELETE_FOR_MOVE not in annotations_of(each)]
 
 
 def _best(claim: Object, candidates: Sequence[Object]) -> Object | None:
-    """Return the address that a claim has; nothing, if all that are left go with a former claim of its name (KD8)."""
-    usable = [each for each in candidates if uid_of(claim) in owner_uids(each) or not is_terminating(each)]
+    """Return the address that a claim has, or nothing."""
     own, given = own_address(claim), kind_of(claim).given(claim)
 
     def order(address: Object) -> tuple[bool, bool, bool, Holder]:
@@ -309,7 +349,7 @@ def _best(claim: Object, candidates: Sequence[Object]) -> Object | None:
         is_own = own is not None and position_of(address) == own
         return not is_own, key_of(address)[1] != given, is_terminating(address), holder_of(address)
 
-    return min(usable, key=order, default=None)
+    return min(candidates, key=order, default=None)
 
 
 def _surplus(claim: Object, given: Object, candidates: Sequence[Object]) -> list[Object]:

@@ -8,9 +8,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tenure.integrations.kubernetes.metal3.address_rights import ReadClaims, owner_of
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
-    claim_name_of,
+    claim_names_of,
     completing_patch,
     is_made_here,
     new_address,
@@ -65,25 +66,34 @@ class ClaimWrites:
         """Write on a claim the address that its status says it was given, if that is there and is not named yet."""
         address = self.caches.addresses_like(claim).get((key_of(claim)[0], kind_of(claim).given(claim)))
         position = position_of(address) if address is not None else None
-        if address is None or position is None or is_terminating(claim):
+        if address is None or position is None or is_terminating(claim) or uid_of(claim) not in owner_uids(address):
             return
-        is_picked = is_made_here(address) and uid_of(claim) in owner_uids(address)
-        await self._patch_claim(claim, _metadata_steps(claim, position, is_picked=is_picked))
+        await self._patch_claim(claim, _metadata_steps(claim, position, is_picked=is_made_here(address)))
 
     async def create_address(self, spec: PoolSpec, pool: Object, claim: Object, position: int) -> Object:
         """Create the object of an address; its name is the lock, so ``ObjectExists`` means that another has it."""
         self.check()
-        made = await self.client.create(kind_of(claim).address_type(claim), new_address(spec, pool, claim, position))
+        type = self.caches.address_type(claim)
+        made = await self.client.create(type, new_address(spec, pool, claim, position, type))
         self.caches.addresses_like(claim).wrote(made)
         return made
 
     async def read_address(self, like: Object, name: str) -> Object | None:
         """Read an address from the server itself, and enter it into the cache; ``like``: a claim, or an address."""
         try:
-            found = await self.client.get(kind_of(like).address_type(like).path(key_of(like)[0], name))
+            found = await self.client.get(self.caches.address_type(like).path(key_of(like)[0], name))
         except ObjectMissing:
             return None
         self.caches.addresses_like(found).wrote(found)
+        return found
+
+    async def read_claim(self, like: Object, name: str) -> Object | None:
+        """Read a claim from the server itself, and enter it into the cache; ``like``: a claim, or an address."""
+        try:
+            found = await self.client.get(self.caches.claim_type(like).path(key_of(like)[0], name))
+        except ObjectMissing:
+            return None
+        self.caches.claims_like(found).wrote(found)
         return found
 
     async def adopt(self, claim: Object, pool: Object | None, address: Object) -> bool:
@@ -127,7 +137,7 @@ class ClaimWrites:
 
         A claim that had an address goes on naming it, since it waits for that one and for no other.
         """
-        status = kind_of(claim).refused(claim, message, why, keeps=own_address(claim) is not None)
+        status = kind_of(claim).refused(claim, message, why, keeps=self.caches.has_own(claim))
         if status is None:
             return False
         await self._patch_status(claim, status)
@@ -155,16 +165,16 @@ class ClaimWrites:
         return True
 
     async def release_orphan(self, address: Object) -> bool:
-        """Look a second time, at the server itself, and release an address whose claim is not there; return whether."""
-        namespace, name = key_of(address)
-        try:
-            await self.client.get(kind_of(address).claim_type(address).path(namespace, claim_name_of(address)))
-            return False  # the cache is behind
-        except ObjectMissing:
-            pass
-        current = await self.read_address(address, name)
+        """Look a second time, at the server itself, and release an address that is nobody's; return whether it is gone.
+
+        A claim that adopts it after that changes it, and then it is not deleted: the deletion names its version (KP4).
+        """
+        current = await self.read_address(address, key_of(address)[1])
         if current is None or version_of(current) != version_of(address):
             return False  # it has changed: the next look decides
+        found = [await self.read_claim(current, name) for name in sorted(claim_names_of(current))]
+        if owner_of(current, ReadClaims(claim for claim in found if claim is not None)) is not None:
+            return False  # the cache is behind
         return await self.delete_address(current)
 
     async def delete_address(self, address: Object) -> bool:

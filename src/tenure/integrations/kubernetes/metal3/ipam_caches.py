@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from tenure.integrations.kubernetes.metal3.address_rights import owner_of, was_told
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     claim_id_of,
     claim_name_of,
@@ -44,6 +45,7 @@ from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_
 from tenure.integrations.kubernetes.metal3.other_writers import note_metal3s_write
 from tenure.integrations.kubernetes.metal3.pool_book import (
     CLAIM,
+    LOST,
     NAME,
     OBJECT,
     OF_CLAIMS,
@@ -61,9 +63,12 @@ from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tenure.integrations.kubernetes.runtime.terminating_namespaces import TerminatingNamespaces
 
 Wake = Callable[[Key], None]
 """Ask for a pass over a pool."""
+Forget = Callable[[Key], None]
+"""Take back what was asked for a pool of which nothing is left."""
 Group = InformerGroup | DiscoveredGroup
 REMEMBERED = 10_000
 """So many claims that are gone are remembered; in the time of a reservation fewer go."""
@@ -79,15 +84,21 @@ class KindCaches(NamedTuple):
 class IpamCaches:
     """What is known of the server. Cost: O(log n) a change; O(n log n) when a pool's ``spec`` changes."""
 
-    def __init__(self, client: ApiClient, namespaces: Sequence[str], meter: RuntimeMeter, wake: Wake) -> None:
+    def __init__(
+        self, client: ApiClient, namespaces: Sequence[str], meter: RuntimeMeter, wake: Wake,
+        forget: Forget = lambda pool: None, terminating: TerminatingNamespaces | None = None,
+    ) -> None:  # fmt: skip
         self._wake = wake
+        self._forget = forget
+        self.terminating = terminating if terminating is not None else TerminatingNamespaces()
         self._records: dict[Key, PoolRecord] = {}
         self._blocked: dict[Key, set[Key]] = {}
         """Pools whose books have an address that cannot be given, by the object of another pool that has its name."""
         self._moved: set[ClaimId] = set()
         """Claims whose address was deleted because it was moved to another cluster (KD6)."""
-        self._gone: OrderedDict[str, None] = OrderedDict()
-        """Uids of claims that went lately: what is still reserved for them is not."""
+        self._gone: OrderedDict[str, bool] = OrderedDict()
+        """Uids of claims that went lately: what is still reserved for them is not. With whether they went by force, so
+        that an address that is seen only now is released as well."""
 
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> InformerGroup:
             # Metal3's kinds have one version. Of the others another version may be served.
@@ -137,7 +148,7 @@ class IpamCaches:
     def not_ready(self) -> dict[str, str]:
         """Return the kinds that are not in the cache yet; without Metal3's kinds there is nothing to serve."""
         missing = {
-            f"{name} in {namespace or 'the cluster'}": "not listed yet"
+            f"{name} in {namespace or 'the cluster'}": _why_unread(group)
             for name, group in self._groups.items()
             for namespace in group.unsynced()
         }
@@ -181,6 +192,14 @@ class IpamCaches:
     def addresses_of_kind(self, kind: ClaimKind) -> Group:
         """Return the addresses of a kind."""
         return self._of[kind].addresses
+
+    def claim_type(self, like: Object) -> ResourceType:
+        """Return the type of the claim of an address, in the version that the server serves."""
+        return self.claims_like(like).kind or kind_of(like).claim_type(like)
+
+    def address_type(self, like: Object) -> ResourceType:
+        """Return the type of the address of a claim, in the version that the server serves: not always the claim's."""
+        return self.addresses_like(like).kind or kind_of(like).address_type(like)
 
     def claims_like(self, object: Object) -> Group:
         """Return the claims of the kind of a claim, or of an address."""
@@ -276,10 +295,26 @@ class IpamCaches:
         self.record(pool).is_status_due = True
         self._wake(pool)
 
-    def tidy(self, pool: Key) -> None:
-        """Forget a pool of which nothing is left; not while a pass over it is under way."""
-        if pool in self._records and self.pools.get(pool) is None and self._records[pool].is_idle:
-            del self._records[pool]
+    def tidy(self, pool: Key) -> bool:
+        """Forget a pool of which nothing is left, unless a pass over it is under way; return whether it is."""
+        record = self._records.get(pool)
+        if record is None or self.pools.get(pool) is not None or not record.is_idle:
+            return record is None
+        del self._records[pool]
+        self._forget(pool)
+        return True
+
+    def _wake_or_tidy(self, pool: Key) -> None:
+        """Ask for a pass over a pool; a pool of which nothing is left needs none, also where nobody makes passes."""
+        if not self.tidy(pool):
+            self._wake(pool)
+
+    def has_own(self, claim: Object) -> bool:
+        """Return whether a claim has an address of its own: it names one, or its object went by force."""
+        reference = reference_of(claim)
+        record = self._records.get(reference.pool) if reference is not None else None
+        lost = record.book.position_of((LOST, uid_of(claim))) if record is not None else None
+        return own_address(claim) is not None or lost is not None
 
     def free(self, record: PoolRecord, claim: Object) -> None:
         """Let a claim not hold the address that it names: it waits for any."""
@@ -324,6 +359,7 @@ class IpamCaches:
 
     def _pool_changed(self, delta: Delta) -> None:
         record, before, after = self.record(delta.key), delta.before, delta.after
+        self._note_new(delta)
         if after is None:
             record.book.lay(PoolReading(PoolSpec(), []))
         elif before is None or before.get("spec") != after.get("spec"):
@@ -332,7 +368,12 @@ class IpamCaches:
         if after is None or before is None or _concerns_claims(before, after):
             record.look_again()
         record.is_status_due = True
-        self._wake(delta.key)
+        self._wake_or_tidy(delta.key)
+
+    def _note_new(self, delta: Delta) -> None:
+        """Note that a namespace takes new objects: if it was being deleted, it is another one by now."""
+        if delta.after is not None and (delta.before is None or uid_of(delta.before) != uid_of(delta.after)):
+            self.terminating.took(delta.key[0])
 
     def _reserve(self, record: PoolRecord, reserved: dict[str, int]) -> None:
         """Let reservations hold their addresses, also of claims that are not known: their watch may be behind."""
@@ -358,6 +399,7 @@ class IpamCaches:
         is_same = before is not None and after is not None and uid_of(before) == uid_of(after) and joined == left
         if before is not None and left is not None and not is_same:
             self._claim_left(left.pool, id, before, after)
+        self._note_new(delta)
         if before is None:
             self._moved.discard(id)
         if after is not None and joined is not None:
@@ -365,10 +407,7 @@ class IpamCaches:
             self._gone.pop(uid_of(after), None)
             record.strangers.pop(uid_of(after), None)
             position = own_address(after)
-            held = record.book.position_of((CLAIM, uid_of(after)))
-            if position is None and kind_of(after).given(after):
-                position = held  # what it had when its object went by force, see ``_keep_for_claim``
-            if held != position:
+            if record.book.position_of((CLAIM, uid_of(after))) != position:
                 self._drop(record, (CLAIM, uid_of(after)))
                 record.book.hold((CLAIM, uid_of(after)), position)
                 record.is_status_due = True
@@ -380,18 +419,26 @@ class IpamCaches:
         """Let a claim that is gone, or is another one by now, hold nothing of a pool any more."""
         record = self.record(pool)
         if after is None or uid_of(after) != uid_of(before):
-            self._gone[uid_of(before)] = None
+            # Without its definition, every claim is gone, and none was released.
+            self._gone[uid_of(before)] = self.claims_like(before).is_there and _is_vanished(before, after)
             if len(self._gone) > REMEMBERED:
                 self._gone.popitem(last=False)
+            for address in self.addresses_owned(uid_of(before)):
+                self._note_left(address)
         for sort in OF_CLAIMS:
             self._drop(record, (sort, uid_of(before)))
         record.forget(id)
         self._moved.discard(id)
-        # Without its definition, every claim is gone, and none was released.
-        if self.claims_like(before).is_there and _is_vanished(before, after):
-            record.vanished.add(uid_of(before))
         self._index(pool, id.name)
-        self._wake(pool)
+        self._wake_or_tidy(pool)
+
+    def _note_left(self, address: Object) -> None:
+        """Note an address whose claim went by force, for the next pass."""
+        pool = pool_of(address)
+        left = {uid for uid in owner_uids(address) if self._gone.get(uid)}
+        if pool is not None and left:
+            self.record(pool).vanished |= left
+            self._wake(pool)
 
     def _address_changed(self, delta: Delta) -> None:
         before, after = delta.before, delta.after
@@ -400,15 +447,15 @@ class IpamCaches:
             assert pool is not None
             record = self.record(pool)
             is_in = after is not None and pool_of(after) == pool
-            was_in = before is not None and pool_of(before) == pool
-            record.addresses += is_in - was_in
             holder = holder_of(after or before or {})
+            (record.addresses.add if is_in else record.addresses.discard)(holder[1])
             position = position_of(after) if is_in and after is not None else None
             if after is None and before is not None:
-                self._keep_for_claim(record, before)
+                self._keep_for_claim(pool, record, before)
             if record.book.position_of(holder) != position:
                 self._drop(record, holder)
                 record.book.hold(holder, position)
+            self._keep_owners(pool, record, before, after if is_in else None)
             entry = foreign_entry(after) if is_in and after is not None else None
             record.foreign.pop(holder[1], None)
             record.foreign |= {holder[1]: entry} if entry else {}
@@ -417,17 +464,28 @@ class IpamCaches:
                     record.dirty.add(claim)
                 self._index(pool, claim.name)
             record.is_status_due = True
-            self._wake(pool)
+            self._wake_or_tidy(pool)
         self._object_came_or_went(delta)
 
-    def _keep_for_claim(self, record: PoolRecord, gone: Object) -> None:
-        """Keep an address for its claim whose object went by force before the claim named the address (KP9)."""
-        claim = self.claim(claim_id_of(gone))
+    def _keep_for_claim(self, pool: Key, record: PoolRecord, gone: Object) -> None:
+        """Keep an address for its claim whose object went by force, also before the claim named the address (KP9)."""
+        claim = owner_of(gone, self)
         if claim is None or is_terminating(claim) or DELETE_FOR_MOVE in annotations_of(gone):
             return
-        is_its = uid_of(claim) in owner_uids(gone) and kind_of(claim).given(claim) == key_of(gone)[1]
-        if is_its and own_address(claim) is None:
-            record.book.hold((CLAIM, uid_of(claim)), position_of(gone))
+        reference = reference_of(claim)
+        is_its = uid_of(claim) in owner_uids(gone) and reference is not None and reference.pool == pool
+        if is_its and was_told(claim, gone) and own_address(claim) in (None, position_of(gone)):
+            record.book.hold((LOST, uid_of(claim)), position_of(gone))
+
+    def _keep_owners(self, pool: Key, record: PoolRecord, before: Object | None, after: Object | None) -> None:
+        """Note what an object means to its owners: one that is back is not lost, and what is gone is left by nobody."""
+        for uid in owner_uids(after) if after is not None else ():
+            self._drop(record, (LOST, uid))
+        if after is not None:
+            self._note_left(after)
+        for uid in owner_uids(before) if before is not None else ():
+            if uid in record.vanished and not any(pool_of(each) == pool for each in self.addresses_owned(uid)):
+                record.vanished.discard(uid)
 
     def _object_came_or_went(self, delta: Delta) -> None:
         """Free the name of an object that is gone; remember whose address was moved to another cluster (KD6)."""
@@ -470,9 +528,8 @@ class IpamCaches:
 
     def _unblock(self, namespace: str, name: str) -> None:
         for pool in self._blocked.pop((namespace, name), ()):
-            record = self.record(pool)
-            self._drop(record, (NAME, name))
-            self._wake(pool)
+            self._drop(self.record(pool), (NAME, name))
+            self._wake_or_tidy(pool)
 
     def _claims_of(self, *addresses: Object | None) -> Iterable[ClaimId]:
         """Return the claims that an address concerns, by its name for them and by its owners."""
@@ -511,6 +568,10 @@ class IpamCaches:
             if pool_of(each) == pool
         ]
         return min(places)[1] if places else ""
+
+
+def _why_unread(group: Group) -> str:
+    return (group.unknown if isinstance(group, DiscoveredGroup) else "") or "not listed yet"
 
 
 def _is_vanished(before: Object, after: Object | None) -> bool:

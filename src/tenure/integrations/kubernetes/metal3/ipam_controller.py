@@ -60,7 +60,10 @@ class IpamController:
         self._lease = context.lease
         self.meter = IpamMeter()
         self.queue: WorkQueue[Key] = WorkQueue(longest_delay_s=LONGEST_DELAY_S)
-        self.caches = IpamCaches(context.client, settings.namespaces, context.meter, self.queue.add)
+        self.caches = IpamCaches(
+            context.client, settings.namespaces, context.meter, self.queue.add, self.queue.discard,
+            context.events.terminating,
+        )  # fmt: skip
         self.others = OtherWriters(context.client, settings.namespaces, context.events)
         for kind, objects in self.caches.own.items():
             self.others.watch(kind, objects)

@@ -12,14 +12,13 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from tenure.integrations.kubernetes.metal3.address_rights import owner_of
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
-    claim_id_of,
     claim_name_of,
     is_made_here,
-    owner_uids,
     pool_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
@@ -107,7 +106,7 @@ class OrphanWatch:
                 self._due(address)
                 ours = "it is released after a while" if is_made_here(address) else "it was not made here and stays"
                 kind = kind_of(address)
-                note = f"{kind.claim.kind} {claim_name_of(address)} is not there; {ours}"
+                note = f"{kind.claim.kind} {claim_name_of(address)} of this pool is not there; {ours}"
                 self.events.record(kind.address_type(address), address, "Orphaned", note, "Warning")
             orphan = self.orphans[uid]
             orphan.address = address
@@ -122,11 +121,7 @@ class OrphanWatch:
     def _is_orphan(self, address: Object) -> bool:
         if kind_of(address) not in self.kinds or DELETE_FOR_MOVE in annotations_of(address):
             return False
-        if pool_of(address) is None:
-            return False
-        if any(self.caches.lives(uid) for uid in owner_uids(address)):
-            return False
-        return self.caches.claim(claim_id_of(address)) is None
+        return pool_of(address) is not None and owner_of(address, self.caches) is None
 
     async def _release(self, address: Object) -> None:
         try:

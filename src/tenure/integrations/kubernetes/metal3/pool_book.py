@@ -1,8 +1,8 @@
 """What is free in a pool, as this process knows it: the pool as a line of numbers, and the holders of each address.
 
-A holder is an IPAddress object, a reservation in the pool, a claim that names the address as its own, a pick that is
-not written yet, or a name that another pool's object has. An address is free when no holder is left, so every source
-can only make addresses less available (KP13). The pick is the kernel's.
+A holder is an IPAddress object, a reservation in the pool, a claim that names the address as its own or had it when its
+object went, a pick that is not written yet, or a name that another pool's object has. An address is free when no holder
+is left, so every source can only make addresses less available (KP13). The pick is the kernel's.
 """
 
 import random
@@ -23,10 +23,10 @@ from tenure.kernel.plan.pool_line import Line
 Holder = tuple[str, str]
 """What holds an address: the sort of holder, and which."""
 
-OBJECT, RESERVED, CLAIM, PICKED, NAME = "object", "reserved", "claim", "picked", "name"
-"""Sorts of holders: an address object by kind and name; a reservation, a claim that names the address and a pick that
-is being written, each by the claim's uid; a taken name."""
-OF_CLAIMS = (RESERVED, CLAIM, PICKED)
+OBJECT, RESERVED, LOST, CLAIM, PICKED, NAME = "object", "reserved", "lost", "claim", "picked", "name"
+"""Sorts of holders: an address object by kind and name; a reservation, a claim whose object went by force, a claim that
+names the address and a pick that is being written, each by the claim's uid; a taken name."""
+OF_CLAIMS = (RESERVED, LOST, CLAIM, PICKED)
 """Sorts that are known by the uid of a claim."""
 
 RESTS_S = 600.0

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH, AddressGiving, Work, all_of
+from tenure.integrations.kubernetes.metal3.address_rights import owner_of, was_told
 from tenure.integrations.kubernetes.metal3.claim_decision import (
     EXHAUSTED,
     Action,
     Adopt,
+    EndRelease,
     Leave,
     NameAddress,
     PickAny,
@@ -21,6 +23,7 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     Refuse,
     ReleaseAddresses,
     TakeAddress,
+    WithdrawAddresses,
     decide,
 )
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
@@ -28,6 +31,7 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     address_name,
     is_made_here,
     owner_uids,
+    pool_of,
     position_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind, Unserved
@@ -87,17 +91,27 @@ class PoolPasses:
     async def settle(self, key: Key) -> None:
         """Look at the claims of a pool that changed, and at the pool."""
         record = self.caches.record(key)
+        record.is_in_pass = True
+        try:
+            await self._settle(key, record)
+        finally:
+            record.is_in_pass = False
+        self.caches.tidy(key)
+
+    async def _settle(self, key: Key, record: PoolRecord) -> None:
         is_ours = self._is_writable(key)
         if is_ours:
             await self._prepare(key, record)
         if is_ours or self.caches.pools.get(key) is None:
-            await self._release_vanished(record)
+            await self._release_vanished(key, record)
         taken = record.take_dirty()
         try:
             await self._settle_all(key, record, taken)
         except BaseException:
-            # Whatever went wrong, and also where the leadership ended: none of them may be forgotten.
+            # Whatever went wrong, and also where the leadership ended: none of them may be forgotten, nor those that
+            # were taken out of the line.
             record.dirty |= set(taken)
+            record.look_again()
             raise
         finally:
             self.caches.end_picks(record)
@@ -109,7 +123,6 @@ class PoolPasses:
             self.giving.again(key, retry_in_s)
         if is_ours:
             await self._finish(key, record)
-        self.caches.tidy(key)
 
     async def _prepare(self, key: Key, record: PoolRecord) -> None:
         """Give the pool what it lacks; a pool that cannot be written releases addresses all the same."""
@@ -121,23 +134,27 @@ class PoolPasses:
             LOG.warning("IPPool %s/%s: %s", *key, error)
             self.giving.again(key, RETRY_S)
 
-    async def _release_vanished(self, record: PoolRecord) -> None:
+    async def _release_vanished(self, key: Key, record: PoolRecord) -> None:
         """Release the addresses of claims that went although they had their finalizer.
 
-        No grace is needed: this process saw the claim go. Where a claim of the same name is there, that one adopts the
-        address, or goes as well: that is another pass.
+        No grace is needed: this process saw the claim go. What is another claim's by now is adopted, or goes with that
+        one, in another pass.
         """
         for uid in list(record.vanished):
-            owned = self.caches.addresses_owned(uid)
+            owned = [each for each in self.caches.addresses_owned(uid) if pool_of(each) == key]
             left = [each for each in owned if is_made_here(each) and kind_of(each) in self.kinds]
             if not left or self.caches.lives(uid):
                 record.vanished.discard(uid)
-                continue
             for address in left:
-                try:
-                    self.giving.meter.released += await self.giving.claims.release_orphan(address)
-                except (ApiError, ApiUnreachable) as error:
-                    LOG.warning("%s/%s: %s", *key_of(address), error)
+                if owner_of(address, self.caches) is None and DELETE_FOR_MOVE not in annotations_of(address):
+                    await self._release_left(key, address)
+
+    async def _release_left(self, key: Key, address: Object) -> None:
+        try:
+            self.giving.meter.released += await self.giving.claims.release_orphan(address)
+        except (ApiError, ApiUnreachable) as error:
+            LOG.warning("%s/%s: %s", *key_of(address), error)
+            self.giving.again(key, RETRY_S)
 
     async def _settle_all(self, key: Key, record: PoolRecord, taken: Iterable[ClaimId]) -> None:
         """Serve claims that changed and claims that wait; what is freed goes to the first that came (KD10)."""
@@ -201,16 +218,20 @@ class PoolPasses:
                 agenda.work.append(partial(self.giving.guarded, record, claim, doing))
 
     def _in_order(self, view: PoolView, record: PoolRecord, ids: Iterable[ClaimId]) -> list[Object]:
-        """Return the claims of this pool among some, in the order of their arrival; forget those that are gone."""
+        """Return the claims of this pool among some, in the order of their arrival; forget all that are not ours."""
         found = []
         for id in ids:
             claim = self.caches.claim(id)
-            reference = reference_of(claim) if claim is not None else None
-            if claim is None:
-                record.forget(id)
-            elif reference is not None and reference.pool == view.key and self._is_ours(claim):
+            if claim is not None and self._is_ours_of(view.key, claim):
                 found.append(claim)
+            else:
+                record.forget(id)
         return sorted(found, key=arrival_of)
+
+    def _is_ours_of(self, pool: Key, claim: Object) -> bool:
+        """Return whether a claim is of a pool, and one that this operator looks after by now."""
+        reference = reference_of(claim)
+        return reference is not None and reference.pool == pool and self._is_ours(claim)
 
     def _is_settled(self, key: Key, record: PoolRecord, claim: Object) -> bool:
         """Return whether a claim has its address, and may name it: neither is going or being moved."""
@@ -250,11 +271,31 @@ class PoolPasses:
                 record.unsettled.discard(id)
             case NameAddress():
                 await self.giving.claims.name_given(claim)
+            case WithdrawAddresses(addresses):
+                await self._withdraw(claim, addresses)
+            case EndRelease(addresses):
+                await self._end_release(addresses)
             case Refuse(message, _, why):
                 await self.giving.refuse(claim, message, why)
             case ReleaseAddresses(addresses):
                 if await self.giving.claims.release(claim, await self._all_of(view, claim, list(addresses))):
                     self.giving.meter.released += 1
+
+    async def _withdraw(self, claim: Object, addresses: Iterable[Object]) -> None:
+        """Delete objects that nobody was told of; the server is asked, since an answer that said so may be lost."""
+        current = await self.giving.claims.read_claim(claim, key_of(claim)[1])
+        if current is None or uid_of(current) != uid_of(claim):
+            return  # it went, and they go with it
+        for each in addresses:
+            if not was_told(current, each):
+                self.giving.meter.conflicts += 1
+                LOG.warning("%s: %s/%s has another object, too; ours goes", id_of(claim), *key_of(each))
+                await self.giving.claims.delete_address(each)
+
+    async def _end_release(self, addresses: Iterable[Object]) -> None:
+        """Let addresses go that went with a former claim."""
+        for each in addresses:
+            self.giving.meter.released += await self.giving.claims.release_orphan(each)
 
     async def _all_of(self, view: PoolView, claim: Object, addresses: list[Object]) -> list[Object]:
         """Return the addresses of a claim that is going, those included that only the server knows of yet.
@@ -293,7 +334,7 @@ class PoolPasses:
         takes: list[tuple[Object, int]] = []
         while len(takes) < BATCH and record.book.free and (id := record.next_in_line()) is not None:
             claim = self.caches.claim(id)
-            if claim is None or reference_of(claim) is None:
+            if claim is None or not self._is_ours_of(view.key, claim):
                 continue
             if not isinstance(self._decide(view, record, claim), PickAny):
                 record.dirty.add(id)
@@ -339,9 +380,10 @@ class PoolPasses:
             key=key,
             pool=pool,
             is_served=pool is None or self.serves(pool),
+            is_namespace_going=key[0] in caches.terminating,
             book=caches.record(key).book,
             addresses_for=caches.addresses_for,
-            lives=caches.lives,
+            claims=caches,
             is_cluster_paused=caches.is_cluster_paused,
             has_cluster=caches.has_cluster,
             name_holder=caches.name_holder,

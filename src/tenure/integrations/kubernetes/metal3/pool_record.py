@@ -37,9 +37,11 @@ class PoolRecord:
     strangers: dict[str, float] = field(default_factory=dict)
     """Uids with a reservation, of which no claim was ever seen, with when the reservation was seen first."""
     vanished: set[str] = field(default_factory=set)
-    """Uids of claims that went although they had their finalizer; their addresses are released in the next pass."""
-    addresses: int = 0
-    """How many address objects name the pool."""
+    """Uids of claims that went although they had their finalizer, and left addresses, which the next pass releases."""
+    addresses: set[str] = field(default_factory=set)
+    """The address objects that name the pool, as holders of its book are named; also those that cannot be read."""
+    is_in_pass: bool = False
+    """Whether a pass over the pool is under way: then it is not forgotten."""
     is_status_due: bool = True
     status_at: float = float("-inf")
     """When the status was written last."""
@@ -82,7 +84,7 @@ class PoolRecord:
     def is_idle(self) -> bool:
         """Return whether nothing is left of the pool: no claim, no address, no holder."""
         left = self.dirty or self.idle or self.unsettled or self.vanished or self.indexes or self._retries
-        return not (left or self.addresses or self.book.held)
+        return not (left or self.addresses or self.book.held or self.is_in_pass)
 
     def name_later(self, claim: ClaimId) -> None:
         """Let a claim name its address when nothing else is to be done."""

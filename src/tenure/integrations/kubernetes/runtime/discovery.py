@@ -7,23 +7,23 @@ from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnrea
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 
 
+class UnknownVersion(Exception):
+    """The server has a kind, and serves it only in versions that nobody here can read."""
+
+
 async def find_kind(client: ApiClient, group: str, plural: str, versions: Sequence[str]) -> ResourceType | None:
     """Return a kind in the first of the wanted versions that the server serves, or nothing. Two or three reads.
 
-    The group of core kinds is empty.
+    The group of core kinds is empty. Raise ``UnknownVersion`` if the kind is there in other versions alone: its objects
+    are not gone.
     """
     served = await _versions(client, group)
     for version in versions:
-        if version not in served:
-            continue
-        try:
-            kind = await _in_version(client, group, version, plural)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            continue  # a version that comes or goes is listed a moment before or after it is served
-        if kind is not None:
+        if version in served and (kind := await _if_served(client, group, version, plural)):
             return kind
+    for version in sorted(served.difference(versions)):
+        if await _if_served(client, group, version, plural):
+            raise UnknownVersion(f"{plural}.{group} is served in {version}, and not in {', '.join(versions)}")
     return None
 
 
@@ -46,6 +46,16 @@ async def _versions(client: ApiClient, group: str) -> set[str]:
         case {"kind": "APIGroupList", "groups": [*groups]}:
             return {each["version"] for found in groups if found["name"] == group for each in found["versions"]}
     raise ApiUnreachable("the answer is no list of groups")
+
+
+async def _if_served(client: ApiClient, group: str, version: str, plural: str) -> ResourceType | None:
+    """Return a kind in a version; a version that comes or goes is listed a moment before or after it is served."""
+    try:
+        return await _in_version(client, group, version, plural)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return None
 
 
 async def _in_version(client: ApiClient, group: str, version: str, plural: str) -> ResourceType | None:

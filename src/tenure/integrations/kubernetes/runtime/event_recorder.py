@@ -12,6 +12,7 @@ from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.resource_types import EVENT, Object, ResourceType, key_of, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tenure.integrations.kubernetes.runtime.terminating_namespaces import TerminatingNamespaces
 
 LOG = logging.getLogger(__name__)
 
@@ -29,12 +30,14 @@ class EventRecorder:
         self._meter = meter or RuntimeMeter()
         self._line: asyncio.Queue[Object] = asyncio.Queue(WAITING)
         self._last: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self.terminating = TerminatingNamespaces()
+        """Namespaces that take no events; whoever else creates objects notes them here, too."""
 
     def record(
         self, kind: ResourceType, object: Object, reason: str, note: str, type: Literal["Normal", "Warning"] = "Normal"
     ) -> None:
         """Note what happened to an object; never waits."""
-        if not self._is_news(uid_of(object), reason):
+        if key_of(object)[0] in self.terminating or not self._is_news(uid_of(object), reason):
             return
         try:
             self._line.put_nowait(self._event(kind, object, reason, note, type))
@@ -45,10 +48,13 @@ class EventRecorder:
         """Write events until cancelled."""
         while True:
             event = await self._line.get()
+            namespace = event["metadata"]["namespace"]
+            if namespace in self.terminating:
+                continue
             try:
                 await self._client.create(EVENT, event)
             except (ApiError, ApiUnreachable) as error:
-                # A namespace that is going away takes none, which is right.
+                self.terminating.note(namespace, error)
                 LOG.debug("event: %s", error)
                 self._meter.events_dropped += 1
 

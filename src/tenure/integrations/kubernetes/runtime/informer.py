@@ -141,9 +141,10 @@ class Informer:
             try:
                 objects, version = await self.list_all()
             except ApiError as error:
-                if error.status != 404:
+                # Whatever stands before a server may answer so; only the server's word counts, as it does for ``run``.
+                if error.status != 404 or not await self._is_gone():
                     raise
-                return 0  # ``run`` finds out what that means
+                return 0
             if not self.is_there:
                 return 0  # the kind went while its last objects were read
             deltas = self.cache.replace(objects, version, least=least)

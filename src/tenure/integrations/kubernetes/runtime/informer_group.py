@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, version_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, version_of
 
 LOG = logging.getLogger(__name__)
 
@@ -26,6 +26,11 @@ class InformerGroup:
 
     def __init__(self, namespaces: Sequence[str], make: MakeInformer) -> None:
         self._informers = {namespace: make(namespace) for namespace in namespaces or ("",)}
+
+    @property
+    def kind(self) -> ResourceType:
+        """Return the kind, in the version that is followed."""
+        return next(iter(self._informers.values())).kind
 
     def __iter__(self) -> Iterator[Object]:
         return (object for informer in self._informers.values() for object in informer.cache)

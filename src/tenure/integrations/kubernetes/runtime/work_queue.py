@@ -6,7 +6,7 @@ import heapq
 import itertools
 import random
 import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -23,7 +23,8 @@ class WorkQueue(Generic[KeyT]):
     """
 
     def __init__(self, *, longest_delay_s: float = LONGEST_DELAY_S) -> None:
-        self._ready: deque[KeyT] = deque()
+        self._ready: OrderedDict[KeyT, None] = OrderedDict()
+        """Keys that a worker may take, in the order in which they are taken."""
         self._wanted: dict[KeyT, float] = {}
         """Keys that wait for a worker, with when they were added."""
         self._taken: set[KeyT] = set()
@@ -48,8 +49,15 @@ class WorkQueue(Generic[KeyT]):
             return
         self._wanted[key] = time.monotonic()
         if key not in self._taken:
-            self._ready.append(key)
+            self._ready[key] = None
             self._changed.set()
+
+    def discard(self, key: KeyT) -> None:
+        """Take back what was asked for a key, of which nothing is left; a worker that has it goes on."""
+        self._wanted.pop(key, None)
+        self._ready.pop(key, None)
+        self._due.pop(key, None)
+        self._failures.pop(key, None)
 
     def add_after(self, key: KeyT, delay_s: float) -> None:
         """Ask for a pass over a key after a time, or sooner if it is due sooner already."""
@@ -76,7 +84,7 @@ class WorkQueue(Generic[KeyT]):
         while True:
             wait_s = self._bring_due()
             if self._ready:
-                key = self._ready.popleft()
+                key, _ = self._ready.popitem(last=False)
                 del self._wanted[key]
                 self._taken.add(key)
                 return key
@@ -90,7 +98,7 @@ class WorkQueue(Generic[KeyT]):
         """Give a key back; it is ready again if it was added meanwhile."""
         self._taken.discard(key)
         if key in self._wanted:
-            self._ready.append(key)
+            self._ready[key] = None
             self._changed.set()
 
     async def work(

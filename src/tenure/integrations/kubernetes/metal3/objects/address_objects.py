@@ -14,7 +14,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, guarded
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 
@@ -61,11 +61,18 @@ def is_made_here(address: Object) -> bool:
     return MADE_FOR in annotations_of(address)
 
 
-def new_address(spec: PoolSpec, pool: Object, claim: Object, position: int) -> Object:
-    """Return the object that gives an address to a claim."""
+def claim_names_of(address: Object) -> set[str]:
+    """Return the names of all claims that an address may belong to: the one that it is for, and its owners."""
+    kind = kind_of(address).claim.kind
+    owners = address["metadata"].get("ownerReferences") or ()
+    return {claim_name_of(address), *(text(owner, "name") for owner in owners if text(owner, "kind") == kind)} - {""}
+
+
+def new_address(spec: PoolSpec, pool: Object, claim: Object, position: int, type: ResourceType | None = None) -> Object:
+    """Return the object that gives an address to a claim; without a type, in the version of the claim."""
     kind = kind_of(claim)
     namespace, claim_name = key_of(claim)
-    type = kind.address_type(claim)
+    type = type or kind.address_type(claim)
     return {
         "apiVersion": type.api_version,
         "kind": type.kind,
