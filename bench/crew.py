@@ -19,6 +19,15 @@ class WorkerFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Sustained:
+    """What an operator keeps up: until it has written all that it ever writes about what was measured."""
+
+    rate: float
+    client_us: float
+    store_us: float
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One measurement: all its processes together."""
 
@@ -30,11 +39,7 @@ class Sample:
     p50_ms: float
     p99_ms: float
     peak_mb: float
-
-    @property
-    def p99_share(self) -> float:
-        """Return how long the slowest wait, in times of what all took together."""
-        return self.p99_ms / 1e3 * self.rate / self.count
+    sustained: Sustained | None = None
 
     @property
     def cpu_us(self) -> float:
