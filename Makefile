@@ -48,8 +48,8 @@ lint: .venv/.ready
 	$(IN)/python tools/make_cli_reference.py --check
 	$(IN)/python tools/make_openapi.py --check
 
-bench: .venv/.bench kube-programs  ## the engine against the raw limits of its stores, in one run
-	$(IN)/python -m bench
+bench: .venv/.bench kube-programs  ## the engine against the raw limits of its stores, in one run; ARGS="--claims 2000"
+	$(IN)/python -m bench $(ARGS)
 
 soak: kube-servers  ## twenty rounds of kill and restart under load
 	$(IN)/python -m tests.soak

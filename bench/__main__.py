@@ -12,14 +12,16 @@ from typing import Any
 from tests.infrastructure.kube import left_out
 
 from bench.cases import FILLS, MILLION, Case, Pair, Scale, burst_case, pairs_for, selected
+from bench.claims_picture import PLACE as CLAIMS_PLACE
+from bench.claims_picture import draw_claims, picture_lines
 from bench.costly_measuring import Cost, costs_document, costs_table, measure_costly, too_long
 from bench.costly_requests import Costly, requests
 from bench.deployment_cases import deployment_pairs, is_deployment
 from bench.deployment_measuring import measure_deployments
 from bench.http_cases import http_pairs, is_http
 from bench.http_measuring import measure_http
-from bench.kubernetes_cases import is_kubernetes, kubernetes_pairs
-from bench.kubernetes_measuring import measure_kubernetes
+from bench.kubernetes_cases import CLAIMS, SWEEP, SWEPT, is_kubernetes, kubernetes_pairs
+from bench.kubernetes_measuring import measure_kubernetes, measure_sweep
 from bench.measuring import Bench, Measured, Progress, measure_pairs, median
 from bench.neutron_cases import QUICK as NEUTRON_QUICK
 from bench.neutron_cases import NeutronScale, is_neutron, needs_ledger, neutron_pairs
@@ -31,8 +33,8 @@ from bench.report import NOTES, all_hold, document, facts_lines, figures_table, 
 
 POLICIES = ("random", "lowest")
 SWEEP_ROUNDS = 3
-QUICK = {"rounds": 1, "seconds": 0.5, "held": 100_000}
-USUAL = {"rounds": 5, "seconds": 2.0, "held": MILLION}
+QUICK = {"rounds": 1, "seconds": 0.5, "held": 100_000, "claims": CLAIMS // 10}
+USUAL = {"rounds": 5, "seconds": 2.0, "held": MILLION, "claims": CLAIMS}
 
 
 def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -45,6 +47,7 @@ def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="measurements of everything; medians are told (5)")
     parser.add_argument("--seconds", type=float, help="length of one measurement (2)")
     parser.add_argument("--held", type=int, help=f"holdings of a big ledger ({MILLION:,})")
+    parser.add_argument("--claims", type=int, help=f"claims that operators on Kubernetes serve ({CLAIMS})")
     parser.add_argument(
         "--only", action="append", default=[], metavar="WORD", help="only pairs with this in their name"
     )
@@ -55,12 +58,16 @@ def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--plot", nargs="?", type=Path, const=PLACE, metavar="FILE", help="measure rates over fill and draw them"
     )
+    parser.add_argument(
+        "--plot-claims", nargs="?", type=Path, const=CLAIMS_PLACE, metavar="FILE",
+        help="measure claims a second over addresses held, ours and others', and draw them",
+    )  # fmt: skip
     chosen = parser.parse_args(words)
     for name, value in (QUICK if chosen.quick else USUAL).items():
         if getattr(chosen, name) is None:
             setattr(chosen, name, value)
-    if chosen.rounds < 1 or chosen.seconds <= 0 or chosen.held < 1:
-        parser.error("rounds, seconds and held must be positive")
+    if min(chosen.rounds, chosen.held, chosen.claims) < 1 or chosen.seconds <= 0:
+        parser.error("rounds, seconds, held and claims must be positive")
     return chosen
 
 
@@ -112,12 +119,23 @@ def tell_costs(costs: Mapping[str, Sequence[Cost]]) -> None:
             print("\n".join([f"{store}:", "", *costs_table(measured), "", *too_long(measured)]), end="\n\n")
 
 
-def all_pairs(places: Places, scale: Scale, *, quick: bool) -> list[Pair]:
+async def plot_claims(chosen: argparse.Namespace, progress: Progress) -> None:
+    """Measure what the picture of claims shows, print and draw it."""
+    if left_out():
+        raise SystemExit("the picture of claims needs Kubernetes")
+    steps = [held // 10 for held in SWEEP] if chosen.quick else SWEEP
+    points = await measure_sweep(SWEPT, steps, chosen.claims, progress)
+    progress.close()
+    print("\n".join(picture_lines(points)), end="\n\n")
+    draw_claims(points, chosen.claims, machine()["cores"], chosen.plot_claims)
+
+
+def all_pairs(places: Places, scale: Scale, *, quick: bool, claims: int) -> list[Pair]:
     """List everything that can be measured here."""
     small = NEUTRON_QUICK if quick else NeutronScale()
     neutrons = neutron_pairs(databases(places.tiers), places.tiers, small)
     deployments = deployment_pairs(places.tiers, quick=quick)
-    clusters = [] if left_out() else kubernetes_pairs(quick=quick)
+    clusters = [] if left_out() else kubernetes_pairs(quick=quick, claims=claims)
     return [*pairs_for(places.tiers, scale), *deployments, *http_pairs(places.tiers, scale), *neutrons, *clusters]
 
 
@@ -125,7 +143,7 @@ async def run(chosen: argparse.Namespace) -> bool:
     """Measure what was chosen; answer whether every bar holds."""
     scale = Scale(chosen.held, networks=2) if chosen.quick else Scale(chosen.held)
     async with Places() as places:
-        pairs = selected(all_pairs(places, scale, quick=chosen.quick), chosen.only)
+        pairs = selected(all_pairs(places, scale, quick=chosen.quick, claims=chosen.claims), chosen.only)
         dear = costly_requests(places.tiers, chosen.only)
         if chosen.list:
             print("\n".join(f"{pair.name:32}{pair.subject.store}: {pair.title}" for pair in pairs))
@@ -133,13 +151,14 @@ async def run(chosen: argparse.Namespace) -> bool:
             print("\n".join(f"{costly_name(store, each):32}{store}: {each.what}" for store, each in names))
             return True
         picture = sweep(replace(scale, networks=2)) if chosen.plot and "postgres" in places.tiers else []
-        if not pairs and not picture and not any(dear.values()):
+        if not pairs and not picture and not chosen.plot_claims and not any(dear.values()):
             raise SystemExit("nothing to measure; --list names the pairs")
         facts = machine()
         if any(pair.subject.store == "postgres" or needs_ledger(pair) for pair in [*pairs, *picture]):
             facts["postgres"] = await places.postgres_facts()
         few = min(chosen.rounds, SWEEP_ROUNDS)
-        progress = Progress(len(pairs) * chosen.rounds + len(picture) * few + sum(map(len, dear.values())))
+        steps = len(SWEPT) if chosen.plot_claims else 0
+        progress = Progress(len(pairs) * chosen.rounds + len(picture) * few + sum(map(len, dear.values())) + steps)
         async with Bench(places, chosen.seconds) as bench:
             others = (is_neutron, is_http, is_deployment, is_kubernetes)
             ours = [pair for pair in pairs if not any(is_other(pair) for is_other in others)]
@@ -155,12 +174,14 @@ async def run(chosen: argparse.Namespace) -> bool:
         clusters = [pair for pair in pairs if is_kubernetes(pair)]
         measured += await measure_kubernetes(clusters, chosen.rounds, progress)
         progress.close()
+    if chosen.plot_claims:
+        await plot_claims(chosen, progress)
     tell(facts, [*measured, *swept])
     tell_costs(costs)
     if swept:
         draw_sweep(swept, chosen.plot)
     if chosen.json:
-        settings = {"rounds": chosen.rounds, "seconds": chosen.seconds, "held": chosen.held, "quick": chosen.quick}
+        settings = {name: getattr(chosen, name) for name in ("rounds", "seconds", "held", "claims", "quick")}
         dearest = {store: costs_document(each) for store, each in costs.items() if each}
         text = json.dumps(document(facts, settings, [*measured, *swept]) | {"costs": dearest}, indent=1)
         chosen.json.write_text(text + "\n", encoding="utf-8")

@@ -20,6 +20,8 @@ BURST_NETWORKS = 6
 MILLION = 1_000_000
 
 SMALLER, LESS, AT_LEAST = "<=", "<", ">="
+P99_SHARE = "p99_share"
+"""The one measure that is made of two: the waiting times of the subject, and the rate of the base."""
 RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     SMALLER: operator.le,
     LESS: operator.lt,

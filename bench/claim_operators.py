@@ -28,8 +28,6 @@ from bench.kubernetes_cases import (
     CLAIMS_METAL3,
     CLAIMS_OURS,
     CLAIMS_UNTHROTTLED,
-    SWEPT_METAL3,
-    SWEPT_OURS,
 )
 from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
@@ -126,6 +124,11 @@ def _ended(process: "subprocess.Popen[bytes]") -> Iterator[None]:
         killer.cancel()
 
 
+def nobody(server: KubeServer, namespace: str) -> AbstractContextManager[None]:
+    """Run no operator."""
+    return contextlib.nullcontext()
+
+
 OPERATORS: Mapping[str, Callable[[KubeServer, str], Running]] = {
     CLAIMS_OURS: ours,
     CLAIMS_AT_ONCE: ours,
@@ -135,6 +138,4 @@ OPERATORS: Mapping[str, Callable[[KubeServer, str], Running]] = {
     CLAIMS_METAL3: lambda server, namespace: metal3_manager(server, f"--namespace={namespace}"),
     CLAIMS_UNTHROTTLED: lambda server, namespace: metal3_manager(server, f"--namespace={namespace}", *UNTHROTTLED),
     CLAIMS_IN_CLUSTER: in_cluster,
-    SWEPT_OURS: ours,
-    SWEPT_METAL3: lambda server, namespace: metal3_manager(server, f"--namespace={namespace}", *UNTHROTTLED),
 }

@@ -19,6 +19,15 @@ class WorkerFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Sustained:
+    """What an operator keeps up: until it has written all that it ever writes about what was measured."""
+
+    rate: float
+    client_us: float
+    store_us: float
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One measurement: all its processes together."""
 
@@ -30,13 +39,9 @@ class Sample:
     p50_ms: float
     p99_ms: float
     peak_mb: float
+    sustained: Sustained | None = None
     failed_share: float = 0.0
     """Of the operations that were begun, those that ended with an error; the other measures are of the rest."""
-
-    @property
-    def p99_share(self) -> float:
-        """Return how long the slowest wait, in times of what all took together."""
-        return self.p99_ms / 1e3 * self.rate / self.count
 
     @property
     def cpu_us(self) -> float:

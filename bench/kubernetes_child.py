@@ -7,6 +7,7 @@ program; imports and the first request are not counted.
 
 import asyncio
 import gc
+import itertools
 import statistics
 import sys
 import time
@@ -21,7 +22,7 @@ import aiohttp
 import orjson
 
 from bench.jobs import Result
-from bench.kubernetes_cases import ADDRESSES, BARE, LISTED, OURS, WORK
+from bench.kubernetes_cases import ADDRESSES, ADDRESSES_JUDGED, BARE, LISTED, OURS, WORK
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, MADE_FOR
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
@@ -35,6 +36,8 @@ TEXT = "x" * 600
 WATCHED = 200
 """So many writes are followed through the watch."""
 
+NUMBERS = itertools.count(1)
+
 Create = Callable[[Object], Awaitable[object]]
 Write = Callable[[str, str], Object]
 
@@ -46,14 +49,16 @@ def config_map(namespace: str, name: str) -> Object:
 
 
 def ip_address(namespace: str, name: str) -> Object:
-    """Write the object of an address, as large as the operator's; the text of the address does not matter here."""
+    """Write the object of another address each time, as large as the operator's."""
+    number = next(NUMBERS)
     owners = [
         {"apiVersion": kind.api_version, "kind": kind.kind, "name": "any", "uid": str(uuid.uuid4())}
         for kind in (IP_POOL, IP_CLAIM)
     ]
     annotations = {MADE_FOR: f"{namespace}/{name}"}
     metadata = {"namespace": namespace, "name": name, "annotations": annotations, "ownerReferences": owners}
-    spec = {"address": "10.0.0.1", "prefix": 16, "pool": {"name": "any"}, "claim": {"name": name}}
+    address = f"10.1.{number // 250}.{number % 250}"
+    spec = {"address": address, "prefix": 16, "pool": {"name": "any"}, "claim": {"name": name}}
     return {"apiVersion": IP_ADDRESS.api_version, "kind": IP_ADDRESS.kind, "metadata": metadata, "spec": spec}
 
 
@@ -125,6 +130,7 @@ async def with_lightkube(kubeconfig: str, stack: AsyncExitStack, tasks: int) -> 
 CLIENTS = {
     OURS: with_runtime,
     ADDRESSES: with_runtime_addresses,
+    ADDRESSES_JUDGED: with_runtime_addresses,
     BARE: with_bare_session,
     f"{WORK}kubernetes_asyncio": with_kubernetes_asyncio,
     f"{WORK}lightkube": with_lightkube,
@@ -182,7 +188,7 @@ async def main(work: str, kubeconfig: str, namespace: str, tasks: int, count: in
     else:
         async with AsyncExitStack() as stack:
             create = await CLIENTS[work](kubeconfig, stack, tasks)
-            write = ip_address if work == ADDRESSES else config_map
+            write = ip_address if work.startswith(ADDRESSES) else config_map
             result = await create_many(create, namespace, tasks, count, write)
     print(result.dump(), flush=True)
 

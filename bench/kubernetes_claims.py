@@ -4,27 +4,33 @@ import asyncio
 import contextlib
 import statistics
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import psutil
 from tests.infrastructure.kube import ADMIN, KubeServer
 
 from bench.cases import Case
 from bench.claim_operators import operator_of
-from bench.crew import LONGEST_S, Sample, summed
+from bench.crew import LONGEST_S, Sample, Sustained, summed
 from bench.jobs import Result
 from bench.kubernetes_cases import (
     CLAIMS_AT_ONCE,
     CLAIMS_CLUSTER_API,
     CLAIMS_HELD,
     CLAIMS_IN_CLUSTER,
-    SWEPT_METAL3,
-    SWEPT_OURS,
+    PEERS,
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, METAL3
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL, PAUSED, finalizers_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    IP_POOL,
+    OWN_ADDRESS,
+    PAUSED,
+    annotations_of,
+    finalizers_of,
+)
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
@@ -45,6 +51,19 @@ def measure_claims(server: KubeServer, namespace: str, case: Case, servers_cpu_s
     with operator_of(case.work, server, namespace) as process:
         spent = Spent(psutil.Process(process.pid), servers_cpu_s)
         return asyncio.run(_measured(str(server.kubeconfig(ADMIN)), namespace, case, spent))
+
+
+class SweepPoint(NamedTuple):
+    """How many claims a second were served while so many addresses of their pool were held."""
+
+    held: int
+    rate: float
+
+
+def sweep_claims(server: KubeServer, namespace: str, case: Case, steps: Sequence[int]) -> list[SweepPoint]:
+    """Fill a pool step by step, and create claims at once at each; those of a step are held in the next one."""
+    with operator_of(case.work, server, namespace):
+        return asyncio.run(_swept(str(server.kubeconfig(ADMIN)), namespace, case, steps))
 
 
 class Spent:
@@ -81,17 +100,24 @@ class ClaimMaker:
     namespace: str
     kind: ClaimKind
     pool_type: ResourceType
+    is_named: bool
+    """Whether the operator also writes the address on the claim, as ours does after it has served it."""
     created: dict[str, float] = field(default_factory=dict)
     served: dict[str, float] = field(default_factory=dict)
+    named: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._arrived = asyncio.Event()
 
     def look(self, delta: Delta) -> None:
-        """Note a claim that has its address."""
-        if delta.after is not None and delta.key[1] != PROBE and self.kind.given(delta.after):
-            self.served.setdefault(delta.key[1], time.perf_counter())
-            self._arrived.set()
+        """Note a claim that has its address, and one that nothing is written about any more."""
+        if delta.after is None or delta.key[1] == PROBE or not self.kind.given(delta.after):
+            return
+        now = time.perf_counter()
+        self.served.setdefault(delta.key[1], now)
+        if not self.is_named or OWN_ADDRESS in annotations_of(delta.after):
+            self.named.setdefault(delta.key[1], now)
+        self._arrived.set()
 
     async def make(self, count: int, tasks: int) -> list[str]:
         """Create claims; the time of each begins when the server has answered, since no operator knows it before."""
@@ -108,8 +134,15 @@ class ClaimMaker:
 
     async def until_served(self, count: int) -> None:
         """Wait until so many claims have their addresses."""
+        await self._until(self.served, count)
+
+    async def until_named(self, count: int) -> None:
+        """Wait until nothing is written any more about so many claims."""
+        await self._until(self.named, count)
+
+    async def _until(self, noted: dict[str, float], count: int) -> None:
         async with asyncio.timeout(LONGEST_S):
-            while len(self.served) < count:
+            while len(noted) < count:
                 self._arrived.clear()
                 await self._arrived.wait()
 
@@ -161,14 +194,35 @@ async def _measured(kubeconfig: str, namespace: str, case: Case, spent: Spent) -
         before_mb = spent.memory_mb()
         began = await BEGINNINGS.get(case.work, claims_then_pool)(maker, case, spent)
         await maker.until_served(len(maker.created))
-        names = list(maker.created)[-case.count :]
-        seconds = max(maker.served[name] for name in names) - began
         operator_s, servers_s = spent.seconds()
-        waited = [maker.served[name] - max(maker.created[name], began) for name in names]
-        cuts = statistics.quantiles(waited, n=100)
         memory_mb = spent.memory_mb() - (before_mb if case.held else 0.0)
+        await maker.until_named(len(maker.created))
+        whole_s = spent.seconds()
+    names = list(maker.created)[-case.count :]
+    seconds = max(maker.served[name] for name in names) - began
+    waited = [maker.served[name] - max(maker.created[name], began) for name in names]
+    cuts = statistics.quantiles(waited, n=100)
     result = Result(case.count, seconds, operator_s, cuts[49] * 1e3, cuts[98] * 1e3, memory_mb)
-    return summed([result], servers_s)
+    named_s = max(maker.named[name] for name in names) - began
+    sustained = Sustained(case.count / named_s, *(each_s / case.count * 1e6 for each_s in whole_s))
+    return replace(summed([result], servers_s), sustained=sustained if maker.is_named else None)
+
+
+async def _swept(kubeconfig: str, namespace: str, case: Case, steps: Sequence[int]) -> list[SweepPoint]:
+    assert case.count is not None
+    points = []
+    async with _user(kubeconfig, namespace, case) as maker:
+        await maker.make_pool()
+        await maker.until_seen()
+        for step in steps:
+            await _fill(maker, step, case.callers)
+            await asyncio.sleep(SETTLED_S)
+            held, began = len(maker.created), time.perf_counter()
+            names = await maker.make(case.count, case.callers)
+            await maker.until_served(len(maker.created))
+            points.append(SweepPoint(held, case.count / (max(maker.served[name] for name in names) - began)))
+            await maker.until_named(len(maker.created))
+    return points
 
 
 @contextlib.asynccontextmanager
@@ -176,7 +230,7 @@ async def _user(kubeconfig: str, namespace: str, case: Case) -> AsyncIterator[Cl
     kind = CLUSTER_API if case.work in (CLAIMS_CLUSTER_API, CLAIMS_IN_CLUSTER) else METAL3
     pool_type = IN_CLUSTER_POOL if case.work == CLAIMS_IN_CLUSTER else IP_POOL
     async with ApiClient(from_kubeconfig(kubeconfig), agent="bench", in_flight=case.callers) as client:
-        maker = ClaimMaker(client, namespace, kind, pool_type)
+        maker = ClaimMaker(client, namespace, kind, pool_type, is_named=case.work not in PEERS)
         claims = Informer(client, kind.claim, namespace=namespace)
         claims.on_change(maker.look)
         following = asyncio.create_task(claims.run())
@@ -213,7 +267,9 @@ async def pool_then_claims(maker: ClaimMaker, case: Case, spent: Spent) -> float
 async def held_then_claims(maker: ClaimMaker, case: Case, spent: Spent) -> float:
     """Fill the pool first; the claims come while it is paused, so that the time is the operator's alone."""
     assert case.count is not None
-    await _fill(maker, case)
+    await maker.make_pool()
+    await maker.until_seen()
+    await _fill(maker, case.held, case.callers)
     await maker.pause("")
     await asyncio.sleep(SETTLED_S)
     await maker.make(case.count, case.callers)
@@ -224,23 +280,11 @@ async def held_then_claims(maker: ClaimMaker, case: Case, spent: Spent) -> float
     return began
 
 
-async def held_then_claims_at_once(maker: ClaimMaker, case: Case, spent: Spent) -> float:
-    """Fill the pool first, and create all claims at once."""
-    assert case.count is not None
-    await _fill(maker, case)
-    await asyncio.sleep(SETTLED_S)
-    spent.begin()
-    began = time.perf_counter()
-    await maker.make(case.count, case.callers)
-    return began
-
-
-async def _fill(maker: ClaimMaker, case: Case) -> None:
-    await maker.make_pool()
-    await maker.until_seen()
-    while len(maker.created) < case.held:
-        await maker.make(min(FILLED_AT_ONCE, case.held - len(maker.created)), case.callers)
+async def _fill(maker: ClaimMaker, held: int, callers: int) -> None:
+    while len(maker.created) < held:
+        await maker.make(min(FILLED_AT_ONCE, held - len(maker.created)), callers)
         await maker.until_served(len(maker.created))
+    await maker.until_named(len(maker.created))
 
 
 async def _create_while_webhooks_start(maker: ClaimMaker) -> None:
@@ -259,8 +303,6 @@ async def _create_while_webhooks_start(maker: ClaimMaker) -> None:
 Beginning = Callable[[ClaimMaker, Case, Spent], Awaitable[float]]
 BEGINNINGS: dict[str, Beginning] = {
     CLAIMS_HELD: held_then_claims,
-    SWEPT_OURS: held_then_claims_at_once,
-    SWEPT_METAL3: held_then_claims_at_once,
     CLAIMS_AT_ONCE: pool_then_claims,
     CLAIMS_CLUSTER_API: pool_then_claims,
     CLAIMS_IN_CLUSTER: pool_then_claims,

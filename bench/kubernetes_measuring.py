@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 import psutil
 from tests.infrastructure.kube import OPERATOR, KubeServer, fresh_namespace, private_kube
@@ -13,11 +12,12 @@ from tests.integrations.kubernetes.metal3.metal3_manager import cluster_api_defi
 from tests.integrations.kubernetes.runtime.toy_controller import CONFIG_MAP
 
 from bench.cases import Case, Pair
+from bench.claim_operators import nobody, ours
 from bench.crew import LONGEST_S, ROOT, Sample, WorkerFailed, summed
 from bench.jobs import Result
-from bench.kubernetes_cases import CLAIMS_WORK, LISTED, OURS, TASKS, VM_POOL_WORK, is_claims
+from bench.kubernetes_cases import ADDRESSES_JUDGED, CLAIMS_WORK, LISTED, OURS, TASKS, VM_POOL_WORK, is_claims
 from bench.kubernetes_child import config_map
-from bench.kubernetes_claims import measure_claims
+from bench.kubernetes_claims import SweepPoint, measure_claims, sweep_claims
 from bench.measuring import Measured, Progress
 from bench.vm_pool_measuring import measure_vm_pool
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -43,13 +43,20 @@ async def measure_kubernetes(pairs: Sequence[Pair], rounds: int, progress: Progr
     return measured
 
 
-def measure_sweep(works: Sequence[str], steps: Sequence[int], count: int) -> dict[str, list[float]]:
+async def measure_sweep(
+    works: Sequence[str], steps: Sequence[int], count: int, progress: Progress
+) -> dict[str, list[SweepPoint]]:
     """Measure claims a second by how many addresses are held, for each piece of work, on one server."""
+    points: dict[str, list[SweepPoint]] = {}
     with private_kube() as server:
         install(server)
         install_beside(server, cluster_api_definitions())
-        case = Case("kubernetes", OURS, "sequential", callers=TASKS, count=count)
-        return {work: [_measure(server, replace(case, work=work, held=held)).rate for held in steps] for work in works}
+        for work in works:
+            progress.step(f"picture  {work}")
+            case = Case("kubernetes", work, "sequential", callers=TASKS, count=count)
+            with fresh_namespace(server) as namespace:
+                points[work] = await asyncio.to_thread(sweep_claims, server, namespace, case, steps)
+    return points
 
 
 def _measure(server: KubeServer, case: Case) -> Sample:
@@ -62,13 +69,19 @@ def _measure(server: KubeServer, case: Case) -> Sample:
             return measure_claims(server, namespace, case, lambda: _servers_cpu_s(server))
         if case.work.startswith(VM_POOL_WORK):
             return measure_vm_pool(server, namespace, case, lambda: _servers_cpu_s(server))
-        before = _servers_cpu_s(server)
-        words = [case.work, kubeconfig, namespace, str(case.callers), str(case.count)]
-        child = [sys.executable, "-m", "bench.kubernetes_child", *words]
-        ran = subprocess.run(child, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8", timeout=LONGEST_S, check=False)
-        if ran.returncode != 0:
-            raise WorkerFailed(f"{case.work} ended with {ran.returncode}")
-        return summed([Result.load(ran.stdout)], _servers_cpu_s(server) - before)
+        beside = ours if case.work == ADDRESSES_JUDGED else nobody
+        with beside(server, namespace):
+            before = _servers_cpu_s(server)
+            words = [case.work, kubeconfig, namespace, str(case.callers), str(case.count)]
+            return summed([_result_of_child(case.work, words)], _servers_cpu_s(server) - before)
+
+
+def _result_of_child(work: str, words: Sequence[str]) -> Result:
+    child = [sys.executable, "-m", "bench.kubernetes_child", *words]
+    ran = subprocess.run(child, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8", timeout=LONGEST_S, check=False)
+    if ran.returncode != 0:
+        raise WorkerFailed(f"{work} ended with {ran.returncode}")
+    return Result.load(ran.stdout)
 
 
 async def _fill(kubeconfig: str, namespace: str, count: int) -> None:

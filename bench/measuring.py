@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
-from bench.cases import Case, Pair, Promise
+from bench.cases import P99_SHARE, Case, Pair, Promise
 from bench.crew import Sample, run_crew
 from bench.filling import count_rows, make_ground
 from bench.jobs import Job
@@ -43,6 +43,8 @@ class Measured:
 
     def values(self, promise: Promise) -> list[float]:
         """Return what a promise is about, round by round."""
+        if promise.measure == P99_SHARE:
+            return [p99_share(subject, base) for subject, base in zip(self.subject, self.base, strict=True)]
         mine = [float(getattr(sample, promise.measure)) for sample in self.subject]
         if not promise.relative:
             return mine
@@ -50,7 +52,12 @@ class Measured:
         return [subject / other for subject, other in zip(mine, base, strict=True)]
 
 
-def median(samples: Sequence[Sample], measure: str) -> float:
+def p99_share(burst: Sample, base: Sample) -> float:
+    """Return how long the slowest of a burst wait, in times of what as many take at the rate of the base (KD15)."""
+    return burst.p99_ms / 1e3 * base.rate / burst.count
+
+
+def median(samples: Sequence[object], measure: str) -> float:
     """Return the median of one measure."""
     return float(statistics.median(getattr(sample, measure) for sample in samples))
 

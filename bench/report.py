@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from bench.cases import Case
-from bench.crew import ROOT, Sample
+from bench.cases import P99_SHARE, Case
+from bench.crew import ROOT, Sample, Sustained
 from bench.kubernetes_cases import VM_POOL_WORK
 from bench.measuring import Measured, median
 
@@ -35,6 +35,7 @@ WORKS = {
     "kubernetes-kubernetes_asyncio": "Kubernetes, creates, kubernetes_asyncio",
     "kubernetes-lightkube": "Kubernetes, creates, lightkube",
     "kubernetes-addresses": "Kubernetes, creates of IPAddress alone",
+    "kubernetes-addresses-webhooks": "Kubernetes, the same, with webhooks",
     "kubernetes-claims-ours": "Kubernetes, claims",
     "kubernetes-claims-bare": "Kubernetes, claims, no webhooks",
     "kubernetes-claims-held": "Kubernetes, claims, some held",
@@ -50,6 +51,8 @@ WORKS = {
     "neutron-database": "Neutron, mode database",
     "neutron-ledger": "Neutron, mode ledger",
 }
+
+SUSTAINED = [field.name for field in dataclasses.fields(Sustained)]
 
 NOTES = [
     "Medians over rounds. Engine: tenure.open_async as shipped, log on, asyncio callers in closed loop, own process.",
@@ -68,7 +71,8 @@ NOTES = [
     "the last says which address it has, the operator's alone. Ours has its webhooks; Metal3's, which its own writes",
     "would have to pass, are left out. At once: created by a user with 32 tasks, the creation is in the time. Some",
     "held: the pool is paused while the claims come; MB is what the held addresses added to the operator. Client µs",
-    "and MB are the operator's, store µs those of the API server and etcd.",
+    "and MB are the operator's, store µs those of the API server and etcd. Until named: ours writes the address on the",
+    "claim when nothing waits; time and CPU until that is done, too. Peers write nothing after a claim is served.",
     "VM pools: so many nodes begin at once, each with connections of its own, ours in one process and Go's in one. Go:",
     "the algorithm of the seed's time, four tries. GET + PUT: each node on a ConfigMap of its own that is as large.",
     "Figures are of what was done; failed is the share of allocations that ended with an error.",
@@ -153,14 +157,23 @@ def ratio(each: Measured, measure: str) -> float | None:
     return median(each.subject, measure) / median(each.base, measure) if each.base else None
 
 
+def sustained_ratio(each: Measured) -> float | None:
+    """Return the ratio of what is kept up, where the subject has a rate of that kind; the base may have none."""
+    subject = _sustained(each.subject)
+    base = _sustained(each.base) or each.base
+    return median(subject, "rate") / median(base, "rate") if subject and base else None
+
+
 def case_document(case: Case, samples: Sequence[Sample]) -> dict[str, Any]:
     """Put a case and its samples into JSON."""
-    names = [field.name for field in dataclasses.fields(Sample)]
+    names = [field.name for field in dataclasses.fields(Sample) if field.name != "sustained"]
+    kept_up = _sustained(samples)
+    of_these = {name: median(kept_up, name) for name in SUSTAINED} if kept_up else None
     return {
         **dataclasses.asdict(case),
         "family": case.family,
         "fill": round(case.fill, 4),
-        "median": {name: median(samples, name) for name in names},
+        "median": {name: median(samples, name) for name in names} | ({"sustained": of_these} if of_these else {}),
         "rounds": [dataclasses.asdict(sample) for sample in samples],
     }
 
@@ -185,7 +198,25 @@ def figures_table(measured: Sequence[Measured]) -> list[str]:
         "store", "what", "policy", "pool", "held", "callers", "allocations/s", "min – max", "p50 ms", "p99 ms",
         "client µs", "store µs", "peak MB", "failed",
     ]  # fmt: skip
-    return aligned([head, *(_figures(case, samples) for case, samples in pooled.items())], left=4)
+    rows = [row for case, samples in pooled.items() for row in _rows(case, samples)]
+    return aligned([head, *rows], left=4)
+
+
+def _rows(case: Case, samples: Sequence[Sample]) -> list[list[str]]:
+    """Lay out a case; what an operator keeps up has a row of its own."""
+    row = _figures(case, samples)
+    kept_up = _sustained(samples)
+    if not kept_up:
+        return [row]
+    rates = sorted(each.rate for each in kept_up)
+    client_us, store_us = (f"{median(kept_up, name):.1f}" for name in ("client_us", "store_us"))
+    beginning = [row[0], f"{row[1]}, until named", *row[2:6]]
+    span = f"{_rate(rates[0])} – {_rate(rates[-1])}"
+    return [row, [*beginning, _rate(statistics.median(rates)), span, "", "", client_us, store_us, ""]]
+
+
+def _sustained(samples: Sequence[Sample]) -> list[Sustained]:
+    return [each.sustained for each in samples if each.sustained is not None]
 
 
 def _figures(case: Case, samples: Sequence[Sample]) -> list[str]:
@@ -229,7 +260,7 @@ def promises_table(measured: Sequence[Measured]) -> list[str]:
                 "p50_ms": f"{title}: time",
                 "cpu_us": f"{title}: CPU",
                 "peak_mb": f"{title.partition(' /')[0]}: memory",
-                "p99_share": title,
+                P99_SHARE: title,
                 "failed_share": f"{title.partition(' /')[0]}: failed",
             }
             rows.append(
@@ -244,6 +275,8 @@ def promises_table(measured: Sequence[Measured]) -> list[str]:
             )
         if not each.pair.promises and each.base:
             rows.append([store, title, f"{ratio(each, 'rate'):,.2f} ×", "", "", ""])
+        if each.base and (kept_up := sustained_ratio(each)) is not None:
+            rows.append([store, f"{title}, until named", f"{kept_up:,.2f} ×", "", "", ""])
     return aligned(rows, left=2)
 
 

@@ -3,6 +3,7 @@
 A claim is a call: it is made when the user begins to create it, and answered when its status names an address. Its
 deletion is a call as well, answered when the claim is gone. An address object is a tenancy. So the checker's promises
 are judged by what users of Kubernetes see: no address for two at once, nothing lost, nothing that nobody asked for.
+A witness looks at the objects besides, whether anybody was told of them or not.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectExists
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of, version_of
-from tests.integrations.kubernetes.metal3.ipam_user import IpamUser, following
+from tests.integrations.kubernetes.metal3.ipam_user import AddressWitness, IpamUser, following
 from tests.proof.checking import Finding, check_calls
 from tests.proof.history import NEVER, Call, History, Tenancy
 from tests.proof.plan import Plan
@@ -50,6 +51,7 @@ class ClaimChronicle:
     """By the uid of the claim."""
     tenancies: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     """Address objects by their uids: the uid of the claim, the address, and the version in which it was seen first."""
+    witness: AddressWitness = field(default_factory=AddressWitness)
 
     async def create(self, kind: ClaimKind, name: str, *, is_kept: bool) -> ClaimLife:
         """Create a claim, also where the server is away meanwhile; ``is_kept``: with its finalizer, as webhooks do."""
@@ -102,8 +104,18 @@ class ClaimChronicle:
         owner = next(iter(owner_uids(address)), "")
         self.tenancies.setdefault(uid_of(address), (owner, text(address, "spec", "address"), version_of(address)))
 
+    async def until_seen(self, left: list[Object], within_s: float) -> None:
+        """Wait until the watches have brought the end, too: those of two kinds have no order among them."""
+        async with asyncio.timeout(within_s):
+            while self.witness.living != {uid_of(each) for each in left}:  # noqa: ASYNC110 - a server is followed
+                await asyncio.sleep(AGAIN_S)
+
     def findings(self, left: list[Object]) -> list[Finding]:
-        """Judge everything by what is left at the end."""
+        """Judge everything by what is left at the end, and by what was there at any time."""
+        self.witness.judge_kinds()
+        return self._unexplained(left) + [Finding("witnessed", each) for each in self.witness.breaches]
+
+    def _unexplained(self, left: list[Object]) -> list[Finding]:
         by_claim: dict[str, list[Tenancy]] = {}
         by_object: dict[str, Tenancy] = {}
         for uid, (owner, address, version) in self.tenancies.items():
@@ -117,7 +129,8 @@ class ClaimChronicle:
     @contextlib.asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """See everything for as long as the block."""
-        async with following(self.user, [self.claim_changed], [self.address_changed]):
+        on_claim = [self.claim_changed, self.witness.claim_changed]
+        async with following(self.user, on_claim, [self.address_changed, self.witness.address_changed]):
             yield
 
 

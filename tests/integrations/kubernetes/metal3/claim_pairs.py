@@ -1,4 +1,8 @@
-"""C26: a claim of each kind at the same moment, again and again: never one address for both."""
+"""C26: claims of both kinds at the same moment, several pairs on a pool, again and again: never one address for two.
+
+A pool has one address more than pairs, so it is full most of the time: what a pair releases goes at once to claims of
+other pairs, of either kind. And never do all pairs wait with one address each.
+"""
 
 import asyncio
 import contextlib
@@ -16,20 +20,20 @@ from tests.integrations.kubernetes.cluster_api import IPAM, install_cluster_api
 from tests.integrations.kubernetes.metal3.ipam_user import IpamUser, user_of, witness
 from tests.integrations.kubernetes.metal3.serving import operator_in
 
-POOLS = 8
-"""Pairs that are claimed at the same time, each from a pool of its own."""
+POOLS, PAIRS = 3, 3
+"""Pools, and the pairs that are claimed from each at the same time."""
 WITHIN_S = 60.0
 
 
 async def claim_pairs(server: KubeServer, rounds: int) -> Counter[str]:
-    """Claim pairs from pools of two addresses, all of which one operator serves."""
+    """Claim pairs from pools that are too small for all, all of which one operator serves."""
     with fresh_namespace(server) as namespace, contextlib.ExitStack() as stack:
         await asyncio.to_thread(stack.enter_context, operator_in(server, namespace, webhooks=False))
         try:
             async with user_of(server, namespace) as user:
                 numbers = itertools.count()
                 async with witness(user) as seen:
-                    await asyncio.gather(*(_pairs(user, f"p{each}", numbers, rounds) for each in range(POOLS)))
+                    await asyncio.gather(*(_pool(user, f"p{each}", numbers, rounds) for each in range(POOLS)))
                 await user.delete_all(IP_POOL)
                 await user.until_gone(within_s=WITHIN_S)
         finally:
@@ -37,8 +41,12 @@ async def claim_pairs(server: KubeServer, rounds: int) -> Counter[str]:
     return Counter(pairs=rounds, address_changes=seen.seen)
 
 
+async def _pool(user: IpamUser, pool: str, numbers: "itertools.count[int]", rounds: int) -> None:
+    await user.pool(pool, "10.0.0.1", f"10.0.0.{PAIRS + 1}")
+    await asyncio.gather(*(_pairs(user, pool, numbers, rounds) for _ in range(PAIRS)))
+
+
 async def _pairs(user: IpamUser, pool: str, numbers: "itertools.count[int]", rounds: int) -> None:
-    await user.pool(pool, "10.0.0.1", "10.0.0.2")
     while (number := next(numbers)) < rounds:
         name = f"{pool}-{number}"
         kinds = list(CLAIM_KINDS.values())
@@ -54,7 +62,7 @@ async def _place(user: IpamUser, kind: ClaimKind, name: str) -> int | None:
     async with asyncio.timeout(WITHIN_S):
         path = kind.claim.path(user.namespace, name)
         while not (given := kind.given(await user.client.get(path))):  # noqa: ASYNC110 - a server is asked
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
     address = await user.client.get(kind.address.path(user.namespace, given))
     return position_of({"apiVersion": kind.address.api_version, **address})
 
@@ -63,7 +71,7 @@ async def _gone(user: IpamUser, kind: ClaimKind, name: str) -> None:
     async with asyncio.timeout(WITHIN_S):
         with contextlib.suppress(ObjectMissing):
             while await user.client.get(kind.claim.path(user.namespace, name)):  # noqa: ASYNC110 - a server is asked
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.05)
 
 
 async def pair_rounds(rounds: int) -> Counter[str]:

@@ -297,9 +297,14 @@ class AddressWitness:
             spans = self._spans.setdefault(place, {})
             spans[uid] = (spans.get(uid, (version,))[0], version)
 
+    @property
+    def living(self) -> set[str]:
+        """The uids of all objects that are there."""
+        return {uid for holders in self._at.values() for uid in holders}
+
     def judge_kinds(self) -> None:
         """Note an address that objects of two kinds had: two watches have no order, but their versions have."""
-        living = {uid for holders in self._at.values() for uid in holders}
+        living = self.living
         for place, spans in self._spans.items():
             ordered = sorted((first, FOREVER if uid in living else last) for uid, (first, last) in spans.items())
             for (_, last), (first, _) in pairwise(ordered):

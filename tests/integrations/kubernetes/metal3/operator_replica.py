@@ -1,4 +1,7 @@
-"""``python -m …operator_replica KUBECONFIG NAMESPACE LEASE IDENTITY``: an operator as a process, with a short lease."""
+"""``python -m …operator_replica KUBECONFIG NAMESPACES LEASE IDENTITY PORT``: an operator with a short lease.
+
+Namespaces are separated by commas; none: the whole cluster. Port 0: without webhooks.
+"""
 
 import asyncio
 import sys
@@ -19,26 +22,27 @@ GRACE_S = 2.0
 """After this time an address without a claim is released, in tests."""
 
 
-async def run(kubeconfig: str, namespace: str, lease: str, identity: str) -> None:
+async def run(kubeconfig: str, namespaces: str, lease: str, identity: str, port: str) -> None:
     """Run until the process is ended; as shipped, but for the lease."""
     settings = OperatorSettings(
-        kubeconfig, namespaces=(namespace,), controllers=("metal3", "capi"), own_namespace="tenure-system",
-        lease=lease, identity=identity, lease_times=TIMES, port=0, webhooks=False, orphan_grace_s=GRACE_S,
+        kubeconfig, namespaces=tuple(filter(None, namespaces.split(","))), controllers=("metal3", "capi"),
+        own_namespace="tenure-system", lease=lease, identity=identity, lease_times=TIMES, port=0,
+        webhooks=port != "0", webhook_port=int(port), orphan_grace_s=GRACE_S,
     )  # fmt: skip
     async with started(settings) as running:
         await running.part_ended
 
 
-def start_replica(server: KubeServer, namespace: str, lease: str, identity: str) -> "Popen[bytes]":
+def start_replica(server: KubeServer, namespaces: str, lease: str, identity: str, port: int = 0) -> "Popen[bytes]":
     """Start a replica with the operator's rights."""
-    words = [str(server.kubeconfig(OPERATOR)), namespace, lease, identity]
+    words = [str(server.kubeconfig(OPERATOR)), namespaces, lease, identity, str(port)]
     return Popen([sys.executable, "-m", __name__, *words], cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
 
 
 @contextmanager
-def replica(server: KubeServer, namespace: str, lease: str, identity: str) -> Iterator["Popen[bytes]"]:
+def replica(server: KubeServer, namespaces: str, lease: str, identity: str) -> Iterator["Popen[bytes]"]:
     """Run a replica for as long as the block; it is killed at the end."""
-    process = start_replica(server, namespace, lease, identity)
+    process = start_replica(server, namespaces, lease, identity)
     try:
         yield process
     finally:

@@ -40,9 +40,16 @@ def serve(chronicle: ClaimChronicle, name: str, address: str, kind: str = IP_CLA
     claim = a_claim(name, kind)
     chronicle.lives[claim["metadata"]["uid"]] = ClaimLife(METAL3, name, asked=0.0, uid=claim["metadata"]["uid"])
     made = an_address(claim, address)
-    chronicle.address_changed(Delta(None, made))
+    see(chronicle, made)
     chronicle.claim_changed(Delta(claim, a_claim(name, kind, given="any")))
     return made
+
+
+def see(chronicle: ClaimChronicle, address: Object, *, goes: bool = False) -> None:
+    """Let the watch bring an address object, or its end."""
+    delta = Delta(address, None) if goes else Delta(None, address)
+    chronicle.address_changed(delta)
+    chronicle.witness.address_changed(delta)
 
 
 def kinds(chronicle: ClaimChronicle, *left: Object) -> set[str]:
@@ -83,6 +90,44 @@ def test_an_address_that_outlives_its_claim_is_found() -> None:
 def test_an_address_that_nobody_asked_for_is_found() -> None:
     chronicle = a_chronicle()
     made = an_address(a_claim("stranger"), "10.0.0.1")
-    chronicle.address_changed(Delta(None, made))
+    see(chronicle, made)
 
     assert "unasked" in kinds(chronicle, made)
+
+
+def test_one_address_in_two_objects_is_seen_although_neither_claim_was_served() -> None:
+    """The checker of calls knows only what users were told."""
+    chronicle = a_chronicle()
+    for name in ("a", "b"):
+        chronicle.lives[f"uid-{name}"] = ClaimLife(METAL3, name, asked=0.0, uid=f"uid-{name}")
+    first = an_address(a_claim("a"), "10.0.0.1")
+    see(chronicle, first)
+    second = an_address(a_claim("b"), "10.0.0.1")
+    see(chronicle, second)
+    for each in (first, second):
+        see(chronicle, each, goes=True)
+
+    assert kinds(chronicle) == {"witnessed"}
+
+
+def test_an_address_that_is_given_while_the_object_of_a_dismissed_claim_is_there_is_seen() -> None:
+    """Also of the other kind, whose watch is another one."""
+    chronicle = a_chronicle()
+    former = serve(chronicle, "a", "10.0.0.1")
+    life = chronicle.lives["uid-a"]
+    life.dismissed, life.gone = life.served + 1, life.served + 2
+    left = serve(chronicle, "b", "10.0.0.1", "IPAddressClaim")
+    chronicle.lives["uid-b"].asked = chronicle.lives["uid-b"].served = life.gone + 1
+    former["metadata"]["resourceVersion"] = str(next(VERSIONS))
+    see(chronicle, former)
+    see(chronicle, former, goes=True)
+
+    assert kinds(chronicle, left) == {"witnessed"}
+
+
+def test_a_claim_that_changes_its_address_is_seen() -> None:
+    chronicle = a_chronicle()
+    left = serve(chronicle, "a", "10.0.0.1")
+    chronicle.witness.claim_changed(Delta(a_claim("a", given="any"), a_claim("a", given="other")))
+
+    assert kinds(chronicle, left) == {"witnessed"}

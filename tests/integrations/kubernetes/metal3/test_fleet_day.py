@@ -1,13 +1,21 @@
 """A short day of a fleet; ``python -m tests.soak --part fleet-day-kubernetes`` lives 50,000 claims."""
 
-from tests.infrastructure.kube import KubeServer
-from tests.integrations.kubernetes.metal3.fleet_day import LIVES_A_CLUSTER, fleet_day
+import random
+import secrets
 
-CLUSTERS = 4
+from tests.infrastructure.kube import KubeServer
+from tests.integrations.kubernetes.metal3.fleet_day import Day, FleetScale, fleet_day
+from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1, install_clusters
+
+SMALL = FleetScale(lanes=2, machines=12, rolled=4, rounds=1, passing=2)
 
 
 async def test_a_fleet_that_comes_rolls_grows_and_goes_leaves_nothing(kube: KubeServer) -> None:
     """Every machine gets an address before it is rolled; the memory of a day that is so short says nothing."""
-    figures = await fleet_day(kube, seed=1, lives=CLUSTERS * LIVES_A_CLUSTER, clusters=CLUSTERS)
+    install_clusters(kube)
+    day = Day(SMALL, random.Random(1), 2 * SMALL.lanes * SMALL.lives_a_cluster, V1BETA1)
+    figures = await fleet_day(kube, day, f"fleet-{secrets.token_hex(4)}")
 
-    assert figures["address_changes"] > 2 * CLUSTERS * LIVES_A_CLUSTER
+    assert figures["address_changes"] > 2 * figures["lives"]
+    assert figures["pauses"] == 2 * SMALL.lanes
+    assert figures["namespaces"] >= 1

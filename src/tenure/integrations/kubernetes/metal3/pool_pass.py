@@ -257,18 +257,9 @@ class PoolPasses:
 
     async def _do(self, view: PoolView, record: PoolRecord, claim: Object, action: Action) -> None:
         """Write what is decided about one claim."""
-        id = id_of(claim)
         match action:
             case Adopt(address, surplus):
-                if await self.giving.claims.adopt(claim, view.pool, address):
-                    self.giving.meter.adopted += 1
-                if own_address(claim) != position_of(address):
-                    record.name_later(id)
-                for each in surplus:
-                    self.giving.meter.conflicts += 1
-                    LOG.warning("%s has %s, and %s as well, which goes", id, key_of(address)[1], key_of(each)[1])
-                    await self.giving.claims.delete_address(each)
-                record.unsettled.discard(id)
+                await self._adopt(view, record, claim, address, surplus)
             case NameAddress():
                 await self.giving.claims.name_given(claim)
             case WithdrawAddresses(addresses):
@@ -280,6 +271,21 @@ class PoolPasses:
             case ReleaseAddresses(addresses):
                 if await self.giving.claims.release(claim, await self._all_of(view, claim, list(addresses))):
                     self.giving.meter.released += 1
+
+    async def _adopt(
+        self, view: PoolView, record: PoolRecord, claim: Object, address: Object, surplus: Iterable[Object]
+    ) -> None:
+        """Let a claim have an address object; what two leaders made for it besides goes."""
+        id = id_of(claim)
+        if await self.giving.claims.adopt(claim, view.pool, address):
+            self.giving.meter.adopted += 1
+        if own_address(claim) != position_of(address):
+            record.name_later(id)
+        for each in surplus:
+            self.giving.meter.conflicts += 1
+            LOG.warning("%s has %s, and %s as well, which goes", id, key_of(address)[1], key_of(each)[1])
+            await self.giving.claims.delete_address(each)
+        record.unsettled.discard(id)
 
     async def _withdraw(self, claim: Object, addresses: Iterable[Object]) -> None:
         """Delete objects that nobody was told of; the server is asked, since an answer that said so may be lost."""
