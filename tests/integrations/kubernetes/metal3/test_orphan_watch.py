@@ -54,7 +54,7 @@ async def test_d10_a_claim_that_only_the_server_knows_of_keeps_its_address() -> 
     place.stage.objects["ipclaims", "c"] = place.unseen_claim()
     await place.watch.look()
     assert (place.is_there, place.stage.writes) == (True, [])
-    del place.stage.objects["ipclaims", "c"]
+    place.stage.remove(IP_CLAIM, "c")
     await place.watch.look()
 
     assert not place.is_there

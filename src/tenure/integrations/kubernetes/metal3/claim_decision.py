@@ -244,9 +244,10 @@ def _reserved(claim: Object, view: PoolView) -> Action | None:
     status can be forged: it only says which of the free addresses a claim gets that may have any of them (KP13).
     """
     position = view.book.position_of((RESERVED, uid_of(claim)))
-    if position is None or not view.book.is_on_line(position) or view.book.others_at(position, uid_of(claim)):
+    if position is None or not view.book.is_on_line(position) or not isinstance(_picked(claim, view), PickAny):
         return None
-    return TakeAddress(position) if isinstance(_picked(claim, view), PickAny) else None
+    action = _unless_held(claim, position, view, "the reserved address")
+    return action if isinstance(action, TakeAddress) else None
 
 
 def _picked(claim: Object, view: PoolView) -> Action:
