@@ -88,6 +88,8 @@ class PoolWrites:
         pool = await self._patch_status(key, pool, entries)
         if RESERVING in annotations_of(pool) and not entries:
             step: Step = {"op": "remove", "path": pointer("metadata", "annotations", RESERVING)}
+            # The status is right already: if this write fails, nothing else would ask for another look.
+            self.caches.record(key).is_status_due = True
             self.check()
             self.caches.pools.wrote(await self.client.patch(IP_POOL, pool, guarded(pool, step)))
 
