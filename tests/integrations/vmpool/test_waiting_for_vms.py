@@ -32,7 +32,7 @@ async def test_vs10_without_a_wait_and_after_it_a_full_pool_is_the_seeds_error(s
 
     for wait_s in (0, 0.5):
         began = time.monotonic()
-        with pytest.raises(VMPoolExhausted, match="^no available IPs in pool$"):
+        with pytest.raises(VMPoolExhausted, match=r"^no available IPs in pool$"):
             await pool.allocate("c", wait_s=wait_s)
         assert time.monotonic() - began >= wait_s
     assert stage.version() == version
