@@ -89,11 +89,11 @@ def _vm_pool_pairs(nodes: int) -> list[Pair]:
     title = f"{nodes} nodes at once on {VM_POOL_IPS:,} VMs"
     return [
         Pair("kubernetes-vmpool-burst", f"{title} / GET + PUT", once, replace(once, work=VM_POOL_PLAIN), none),
-        Pair("kubernetes-vmpool-burst-go", f"{title} / Go", once, replace(once, work=VM_POOL_GO), none),
+        Pair("kubernetes-vmpool-burst-go", f"{title} / Go", once, replace(once, work=VM_POOL_GO)),
         Pair(
             "kubernetes-vmpool-loop", f"{title}, 10 each / GET + PUT", again, replace(again, work=VM_POOL_PLAIN), none
         ),
-        Pair("kubernetes-vmpool-loop-go", f"{title}, 10 each / Go", again, replace(again, work=VM_POOL_GO), none),
+        Pair("kubernetes-vmpool-loop-go", f"{title}, 10 each / Go", again, replace(again, work=VM_POOL_GO)),
     ]
 
 

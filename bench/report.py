@@ -73,9 +73,10 @@ NOTES = [
     "held: the pool is paused while the claims come; MB is what the held addresses added to the operator. Client µs",
     "and MB are the operator's, store µs those of the API server and etcd. Until named: ours writes the address on the",
     "claim when nothing waits; time and CPU until that is done, too. Peers write nothing after a claim is served.",
-    "VM pools: so many nodes begin at once, each with connections of its own, ours in one process and Go's in one. Go:",
-    "the algorithm of the seed's time, four tries. GET + PUT: each node on a ConfigMap of its own that is as large.",
-    "Figures are of what was done; failed is the share of allocations that ended with an error.",
+    "VM pools: so many nodes begin at once, each with so many allocations one after the other and connections of its",
+    "own; all of ours are in one process, and all of Go's; the ConfigMap is there. Go: the algorithm of the seed's",
+    "time, four tries. GET + PUT: each node on a ConfigMap of its own that is as large. Figures are of what was done;",
+    "failed is the share of allocations that ended with an error.",
 ]
 
 
@@ -222,7 +223,8 @@ def _sustained(samples: Sequence[Sample]) -> list[Sustained]:
 def _figures(case: Case, samples: Sequence[Sample]) -> list[str]:
     timed = case.work in ("opening", "stream")
     rates = sorted(sample.rate for sample in samples)
-    callers = f"{case.servers} × {case.callers}" if case.servers > 1 else str(case.callers)
+    each = case.count if case.work.startswith(VM_POOL_WORK) else case.callers  # a node has one caller after the other
+    callers = f"{case.servers} × {each}" if case.servers > 1 else str(each)
     return [
         case.store,
         WORKS.get(case.work, case.work),

@@ -87,7 +87,7 @@ async def open_plain(stack: AsyncExitStack, kubeconfig: str, namespace: str, nod
 
     async def read_and_write(id: str) -> str:
         found = await client.get(CONFIG_MAP.path(namespace, node))
-        await client._ask("PUT", CONFIG_MAP.path_of(found), {**found, "data": {**found["data"], "last": id}})
+        await client.replace(CONFIG_MAP, {**found, "data": {**found["data"], "last": id}})
         return ""
 
     return read_and_write

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from tenure.integrations.kubernetes.runtime.api_client import JSON_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, ObjectExists, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
@@ -23,7 +23,7 @@ SIX = tuple(f"192.168.3.{last}" for last in range(10, 16))
 
 Send = Callable[[], Awaitable[Object]]
 Trouble = Callable[[str, Send], Awaitable[Object]]
-"""What becomes of a request: it is named (``get``, ``create``, ``patch``), and may be sent or not."""
+"""What becomes of a request: it is named (``get``, ``create``, ``replace``), and may be sent or not."""
 
 
 async def no_trouble(word: str, send: Send) -> Object:
@@ -53,18 +53,9 @@ class TroubledClient(ApiClient):
         """Create, or fail."""
         return await self._meet("create", lambda: super(TroubledClient, self).create(kind, object))
 
-    async def patch(
-        self,
-        kind: ResourceType,
-        object: Object,
-        patch: object,
-        *,
-        content_type: str = JSON_PATCH,
-        subresource: str = "",
-    ) -> Object:
-        """Patch, or fail."""
-        words = {"content_type": content_type, "subresource": subresource}
-        return await self._meet("patch", lambda: super(TroubledClient, self).patch(kind, object, patch, **words))
+    async def replace(self, kind: ResourceType, object: Object) -> Object:
+        """Replace, or fail."""
+        return await self._meet("replace", lambda: super(TroubledClient, self).replace(kind, object))
 
     async def _meet(self, word: str, send: Send) -> Object:
         self.sent.append(word)
@@ -72,7 +63,7 @@ class TroubledClient(ApiClient):
         return await self.trouble(word, send)
 
 
-def refuses(status: int, reason: str = "", message: str = "", *, on: str = "patch", times: int = 1000) -> Trouble:
+def refuses(status: int, reason: str = "", message: str = "", *, on: str = "replace", times: int = 1000) -> Trouble:
     """Answer requests of a kind with an error, so many times."""
     left = [times]
 
@@ -85,7 +76,7 @@ def refuses(status: int, reason: str = "", message: str = "", *, on: str = "patc
     return trouble
 
 
-def loses_answers(*, on: str = "patch", is_done: bool = True, times: int = 1, late_s: float = 0.0) -> Trouble:
+def loses_answers(*, on: str = "replace", is_done: bool = True, times: int = 1, late_s: float = 0.0) -> Trouble:
     """Lose the answers of requests of a kind, so many times: the server has done them, or not, or does so later."""
     left = [times]
     landing: list[asyncio.Task[None]] = []

@@ -155,7 +155,7 @@ async def test_case_16_every_write_counts_the_version_up(stage: PoolStage) -> No
 async def test_case_23_a_create_that_fails_allocates_nothing(stage: PoolStage) -> None:
     client = await stage.client()
     client.trouble = refuses(500, "InternalError", "etcdserver: no leader", on="create")
-    pool = await stage.pool(*TWO, client=client, operation_timeout_s=0.5)
+    pool = await stage.pool(*TWO, client=client, max_retries=2)
     with pytest.raises(PoolUnavailable, match="500 InternalError: etcdserver: no leader"):
         await pool.allocate("a")
 
@@ -250,6 +250,17 @@ async def test_case_38_get_answers_by_id(stage: PoolStage) -> None:
     assert (await pool.get("a"), await pool.get("b")) == (found, None)
 
 
+async def test_case_38_the_key_of_an_entry_counts_and_not_what_it_says(stage: PoolStage) -> None:
+    state = state_with([TWO[1]], entry("a", TWO[0]))
+    state["allocatedIPs"]["a"]["allocationID"] = "other"
+    stage.put(state)
+    pool = await stage.pool(*TWO)
+    found = await pool.get("a")
+
+    assert found is not None
+    assert (found.allocation_id, [each.allocation_id for each in await pool.list()]) == ("a", ["a"])
+
+
 async def test_case_39_a_list_is_a_copy(stage: PoolStage) -> None:
     pool = await stage.pool(*TWO)
     for id in ("b", "a"):
@@ -319,7 +330,7 @@ async def test_a_state_among_the_binary_values_is_refused(stage: PoolStage) -> N
 async def test_a_read_that_fails_never_begins_a_state_anew(stage: PoolStage) -> None:
     """A Go manager wiped its pool when one read at its start failed."""
     client = await stage.client()
-    pool = await stage.pool(*TWO, client=client, operation_timeout_s=0.5)
+    pool = await stage.pool(*TWO, client=client, max_retries=2)
     await pool.allocate("a")
     before = stage.object()
     client.trouble = refuses(504, "ServerTimeout", "the server is busy", on="get")
@@ -584,15 +595,15 @@ async def test_costs_of_every_operation_in_requests(stage: PoolStage) -> None:
         return list(client.sent)
 
     assert await cost(pool.allocate("a")) == ["get", "create"]
-    assert await cost(pool.allocate("b")) == ["get", "patch"]
+    assert await cost(pool.allocate("b")) == ["get", "replace"]
     assert await cost(pool.allocate("b")) == ["get"]
-    assert await cost(pool.deallocate("b")) == ["get", "patch"]
+    assert await cost(pool.deallocate("b")) == ["get", "replace"]
     assert await cost(pool.deallocate("b")) == ["get"]
     for call in (pool.get("a"), pool.find_ip("10.0.0.1"), pool.list(), pool.status(), pool.verify(), pool.repair()):
         assert await cost(call) == ["get"]
     assert await cost(asyncio.gather(*[pool.allocate("c"), pool.deallocate("a"), pool.allocate("d")])) == [
         "get",
-        "patch",
+        "replace",
     ]
 
 

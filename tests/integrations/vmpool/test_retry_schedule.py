@@ -18,9 +18,11 @@ def test_case_20_vd1_go_makes_four_attempts_with_the_delays_of_client_go() -> No
 
 
 def test_vd1_until_the_deadline_the_delay_is_anything_up_to_a_growing_limit() -> None:
-    schedule = RetrySchedule("deadline", 0.1, chance=random.Random(7))
-    for failed, longest in ((1, 0.1), (2, 0.2), (4, 0.8), (5, 1.0), (50, 1.0), (10_000, 1.0)):
-        delays = [schedule.delay_s(failed) or 0.0 for _ in range(500)]
+    schedule = RetrySchedule("deadline", 0.1, longest_s=10.0, chance=random.Random(7))
+    quick = [(1, 0, 0.1), (2, 0, 0.2), (4, 0, 0.8), (5, 0, 1.0), (50, 0, 1.0), (10_000, 0.001, 1.0)]
+    slow = [(1, 0.5, 0.5), (3, 0.5, 2.0), (9, 0.05, 3.2), (50, 5.0, 10.0)]
+    for failed, took_s, longest in [*quick, *slow]:
+        delays = [schedule.delay_s(failed, took_s) or 0.0 for _ in range(500)]
         assert 0 <= min(delays) < longest * 0.1
         assert longest * 0.9 < max(delays) <= longest
 

@@ -8,7 +8,7 @@ import pytest
 
 from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
 from tenure.integrations.vmpool.config_map_swap import STATE_KEY
-from tenure.integrations.vmpool.vanished_writes import Verdict
+from tenure.integrations.vmpool.vanished_writes import VanishedVerdict
 from tests.integrations.vmpool.pool_stage import SIX, TWO, PoolStage, entry, state_with
 
 HUNDRED = tuple(f"10.0.0.{last}" for last in range(1, 101))
@@ -37,7 +37,7 @@ async def test_vd8_what_was_overwritten_is_told_and_asserted_again(
         reports = await pool.reassert()
 
     assert [(each.entry.allocation_id, each.verdict) for each in reports] == [
-        ("a", Verdict.REASSERTED), ("b", Verdict.REASSERTED),
+        ("a", VanishedVerdict.REASSERTED), ("b", VanishedVerdict.REASSERTED),
     ]  # fmt: skip
     assert sorted(stored_ips(stage)) == ["a", "b", "kept"]
     assert {each.entry.allocation_id: each.entry.ip for each in reports}.items() <= stored_ips(stage).items()
@@ -65,7 +65,7 @@ async def test_vd8_an_address_that_another_id_has_by_now_is_lost_and_told(
     stage.overwrite_state(json.dumps(state))
     [report] = await pool.reassert()
 
-    assert (report.verdict, report.holder) == (Verdict.LOST, "theirs")
+    assert (report.verdict, report.holder) == (VanishedVerdict.LOST, "theirs")
     assert "IP allocation lost: another id has the IP by now" in caplog.text
     assert stored_ips(stage) == {"theirs": found.ip}
 
@@ -80,7 +80,7 @@ async def test_vd8_a_state_that_was_written_back_is_known_also_after_more_writes
     stage.overwrite_state(json.dumps({**before, "version": before["version"] + 7}))
     [report] = await pool.reassert()
 
-    assert report.verdict is Verdict.REASSERTED
+    assert report.verdict is VanishedVerdict.REASSERTED
     assert stored_ips(stage)["pod-1"] == found.ip
 
 
@@ -92,7 +92,7 @@ async def test_vd8_what_another_manager_released_is_reported_and_not_taken_again
     stage.overwrite_state(json.dumps(released))
     [report] = await pool.reassert()
 
-    assert report.verdict is Verdict.GONE
+    assert report.verdict is VanishedVerdict.GONE
     assert stored_ips(stage) == {}
     assert await pool.reassert() == ()
 
@@ -116,7 +116,7 @@ async def test_vd8_what_a_repair_of_ours_took_away_is_told_and_not_taken_again(s
     await other.repair()
     [report] = await pool.reassert()
 
-    assert (report.verdict, report.holder) == (Verdict.LOST, "older")
+    assert (report.verdict, report.holder) == (VanishedVerdict.LOST, "older")
     assert list(stored_ips(stage)) == ["older"]
 
 
@@ -176,7 +176,7 @@ async def test_vd8_beside_a_manager_that_overwrites_nothing_vanishes_silently(st
     await asyncio.gather(overwriter(), ours())
     await pool.reassert()
     stored = stored_ips(stage)
-    told = {each.entry.allocation_id for each in pool.vanished if each.verdict is not Verdict.REASSERTED}
+    told = {each.entry.allocation_id for each in pool.vanished if each.verdict is not VanishedVerdict.REASSERTED}
 
     missing = {id for id, ip in reported.items() if stored.get(id) != ip}
     assert missing <= told

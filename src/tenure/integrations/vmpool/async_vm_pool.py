@@ -12,7 +12,14 @@ from typing import Self, TypeVar
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import find_credentials
-from tenure.integrations.vmpool.config_map_swap import AnswerLost, ConfigMapSwap, StoredPool, SwapLost
+from tenure.integrations.vmpool.config_map_swap import (
+    NOTES_KEY,
+    STATE_KEY,
+    AnswerLost,
+    ConfigMapSwap,
+    StoredPool,
+    SwapLost,
+)
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.machines.vm_return import StopEvent, followed
@@ -175,19 +182,20 @@ class AsyncVMPool:
 
     async def get(self, allocation_id: str) -> VMAllocation | None:
         """Return the VM that an id has, as it is stored. Cost: one read."""
-        return (await self.read()).state.allocated.get(check_allocation_id(allocation_id))
+        wanted = check_allocation_id(allocation_id)
+        return (await self.read()).state.entry(wanted)
 
     async def find_ip(self, ip: IPLike) -> VMAllocation | None:
         """Return the allocation of an IP, in whatever spelling. Cost: one read."""
         wanted = check_ip(ip)
         state = (await self.read()).state
         ids = ids_of_ip(state, self.settings.line, wanted)
-        return state.allocated[ids[0]] if ids else None
+        return state.entry(ids[0]) if ids else None
 
     async def list(self) -> list[VMAllocation]:
         """Return all allocations as they are stored, in order of id. Cost: one read."""
-        allocated = (await self.read()).state.allocated
-        return [allocated[key] for key in sorted(allocated)]
+        state = (await self.read()).state
+        return [found for key in sorted(state.allocated) if (found := state.entry(key)) is not None]
 
     async def status(self) -> VMPoolStatus:
         """Return how the pool stands, as it is stored; nothing is created. Cost: one read."""
@@ -291,18 +299,19 @@ class AsyncVMPool:
     async def _replace_unreadable(self) -> RepairReport | None:
         """Replace what cannot be read by a fresh state or fresh notes, after a copy; nothing if all can be read."""
         try:
-            stored = await self._swap.read()
-            problem, state = _unreadable(stored, self.settings)
-            if not problem:
-                return None
-            at = now()
-            copy = f"{self.settings.config_map_name[:LONGEST_COPIED_NAME]}-broken-{at:%Y%m%dt%H%M%Sz}"
-            texts = {"allocation-state": stored.state_text or "", "tenure-notes": stored.notes_text or ""}
-            await self._swap.keep_copy(copy, {name: text for name, text in texts.items() if text})
-            line = HistoryLine(at, "repair", "", "", self._known_node_name)
-            await self._swap.write(stored, written_values(state.written_at(at), PoolNotes().with_line(line)))
-        except AnswerLost as error:
-            raise PoolUnavailable(str(error), outcome="unknown") from error
+            async with asyncio.timeout(self.settings.operation_timeout_s):
+                stored = await self._swap.read()
+                problem, state = _unreadable(stored, self.settings)
+                if not problem:
+                    return None
+                at = now()
+                copy = f"{self.settings.config_map_name[:LONGEST_COPIED_NAME]}-broken-{at:%Y%m%dt%H%M%Sz}"
+                texts = {STATE_KEY: stored.state_text, NOTES_KEY: stored.notes_text}
+                await self._swap.keep_copy(copy, {name: text for name, text in texts.items() if text is not None})
+                line = HistoryLine(at, "repair", "", "", self._known_node_name)
+                await self._swap.write(stored, written_values(state.written_at(at), PoolNotes().with_line(line)))
+        except (AnswerLost, TimeoutError) as error:
+            raise PoolUnavailable(str(error) or "the API server did not answer in time", outcome="unknown") from error
         except SwapLost as error:
             raise PoolSwapConflict("repair", str(error), attempts=1) from error
         audit(PoolEvent.REPAIRED, node=self._known_node_name, reason=problem, copy=copy)

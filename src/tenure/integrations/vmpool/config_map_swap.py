@@ -1,14 +1,14 @@
 """The ConfigMap of a pool: read it, create it if it is absent, and swap two of its values if it is as it was read.
 
-A write names the version that was read; nothing else in the object is touched. Every refusal says what it is: only
-another writer's change is a conflict. Cost: one request each; its size is that of the whole state.
+A write names the version that was read, and has everything else in the object as it was read. Every refusal says what
+it is: only another writer's change is a conflict. Cost: one request each; its size is that of the whole state.
 """
 
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
     ApiUnreachable,
@@ -119,10 +119,8 @@ class ConfigMapSwap:
         try:
             if stored.object is None:
                 return StoredPool(await self.client.create(CONFIG_MAP, self._new(self.name, values, LABELS)))
-            metadata = stored.object["metadata"]
-            seen = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
-            patch = {"metadata": seen, "data": dict(values)}
-            return StoredPool(await self.client.patch(CONFIG_MAP, stored.object, patch, content_type=MERGE_PATCH))
+            changed = {**stored.object, "data": {**(stored.object.get("data") or {}), **values}}
+            return StoredPool(await self.client.replace(CONFIG_MAP, changed))
         except (WriteConflict, ObjectExists) as error:
             raise SwapLost(str(error)) from error
         except ObjectMissing as error:

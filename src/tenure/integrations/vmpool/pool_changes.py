@@ -23,9 +23,7 @@ from tenure.integrations.vmpool.config_map_swap import AnswerLost, ConfigMapSwap
 from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument, read_document, written_values
 from tenure.integrations.vmpool.pool_errors import (
     PoolSwapConflict,
-    PoolTooLarge,
     PoolUnavailable,
-    PoolWriteRefused,
     VMPoolExhausted,
 )
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
@@ -77,7 +75,7 @@ class NoObserver:
 
 
 @dataclass(eq=False)
-class Ticket:
+class PoolCall:
     """A caller in line: what it decides, until when it waits, and what has become of it so far."""
 
     operation: str
@@ -96,10 +94,10 @@ class Ticket:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallOutcome:
     """What a caller decided in a round: an answer, or an error of its own."""
 
-    ticket: Ticket
+    call: PoolCall
     change: PoolChange[Any] | None = None
     error: Exception | None = None
 
@@ -110,7 +108,7 @@ class DoubtfulWrite:
 
     version: str
     mark: str
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[CallOutcome]
     document: PoolDocument
     vanished: Reassertion
 
@@ -120,7 +118,7 @@ class Draft:
     """What a round would write: the document after all decisions, and what each caller is to be answered."""
 
     document: PoolDocument
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[CallOutcome] = field(default_factory=list)
     is_changed: bool = False
 
 
@@ -141,10 +139,11 @@ class PoolChanges:
         self._own = own
         self._observer = observer or NoObserver()
         self._schedule = schedule or settings.schedule
-        self._waiting: list[Ticket] = []
+        self._waiting: list[PoolCall] = []
         self._doubts: list[DoubtfulWrite] = []
         self._worker: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._round_began = 0.0
 
     async def change(
         self, operation: str, decide: Decide[T], about: Mapping[str, object], timeout_s: float | None = None
@@ -153,27 +152,27 @@ class PoolChanges:
         loop = asyncio.get_running_loop()
         began = time.monotonic()
         limit_s = self._settings.operation_timeout_s if timeout_s is None else timeout_s
-        ticket = Ticket(operation, decide, loop.time() + limit_s, loop.create_future(), about)
+        call = PoolCall(operation, decide, loop.time() + limit_s, loop.create_future(), about)
         if not self._take_turn():
             self._wake.set()
-        self._waiting.append(ticket)
+        self._waiting.append(call)
         if self._worker is None:
             self._worker = loop.create_task(self._work())
         try:
-            async with asyncio.timeout_at(ticket.deadline):
-                answer: T = await ticket.answer
+            async with asyncio.timeout_at(call.deadline):
+                answer: T = await call.answer
             return answer
         except TimeoutError:
-            if ticket.answer.done() and not ticket.answer.cancelled():
-                return ticket.answer.result()  # type: ignore[no-any-return]
-            error = given_up(ticket, f"no answer within {limit_s:g} s")
-            audit(PoolEvent.FAILED, operation=operation, **about, attempt=ticket.attempts, error=error)
-            raise error from ticket.problem
+            if call.answer.done() and not call.answer.cancelled():
+                return call.answer.result()  # type: ignore[no-any-return]
+            error = given_up(call, f"no answer within {limit_s:g} s")
+            audit(PoolEvent.FAILED, operation=operation, **about, attempt=call.attempts, error=error)
+            raise error from call.problem
         finally:
             # A caller that leaves is passed over by the rounds to come; what a round has begun for it is finished.
-            ticket.answer.cancel()
+            call.answer.cancel()
             seconds = time.monotonic() - began
-            self._observer.operation(operation, word_of(ticket), seconds, max(ticket.attempts, 1))
+            self._observer.operation(operation, word_of(call), seconds, max(call.attempts, 1))
 
     async def read(self) -> PoolDocument:
         """Read the pool, and note what of this process's allocations has vanished."""
@@ -197,8 +196,7 @@ class PoolChanges:
     async def close(self) -> None:
         """Wait until nothing is under way."""
         while self._worker is not None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([self._worker])
+            await asyncio.wait([self._worker])
 
     async def _work(self) -> None:
         try:
@@ -218,15 +216,16 @@ class PoolChanges:
                 await self._wake.wait()
 
     def _take_turn(self) -> bool:
-        self._waiting = [ticket for ticket in self._waiting if not ticket.answer.done()]
+        self._waiting = [call for call in self._waiting if not call.answer.done()]
         return bool(self._waiting)
 
-    async def _round(self, batch: Sequence[Ticket]) -> float:
+    async def _round(self, batch: Sequence[PoolCall]) -> float:
         """Serve callers once, and return how long to wait before the next round."""
-        deadline = max(ticket.deadline for ticket in batch)
-        for ticket in batch:
-            ticket.attempts += 1
-            audit(PoolEvent.ATTEMPT, operation=ticket.operation, **ticket.about, attempt=ticket.attempts)
+        self._round_began = asyncio.get_running_loop().time()
+        deadline = max(call.deadline for call in batch)
+        for call in batch:
+            call.attempts += 1
+            audit(PoolEvent.ATTEMPT, operation=call.operation, **call.about, attempt=call.attempts)
         try:
             document = await self._bounded(self._fetch(), deadline)
         except AnswerLost as error:
@@ -238,7 +237,7 @@ class PoolChanges:
             return 0.0
         return await self._decide(document, left, deadline)
 
-    async def _decide(self, document: PoolDocument, batch: Sequence[Ticket], deadline: float) -> float:
+    async def _decide(self, document: PoolDocument, batch: Sequence[PoolCall], deadline: float) -> float:
         """Let callers decide on what was read, write what has changed, and answer them."""
         again = self._own.look(document, now())
         draft = self._draft(again, batch)
@@ -249,8 +248,8 @@ class PoolChanges:
             return 0.0
         mark = secrets.token_hex(4)
         written = self._marked(draft.document, document, mark)
-        for ticket in batch:
-            ticket.is_in_doubt = True
+        for call in batch:
+            call.is_in_doubt = True
         try:
             await self._bounded(self._write(written), deadline)
         except AnswerLost as error:
@@ -260,15 +259,12 @@ class PoolChanges:
         except SwapLost as error:
             self._update_doubt(batch)
             return self._again(batch, error)
-        except (PoolTooLarge, PoolWriteRefused) as error:
+        except Exception as error:
             self._update_doubt(batch)
             if len(batch) == 1:
                 return self._refuse(batch, error)
-            # One of them may be at fault for all: each has a round of its own.
-            return max([await self._round([ticket]) for ticket in batch if not ticket.answer.done()], default=0.0)
-        except Exception as error:
-            self._update_doubt(batch)
-            return self._refuse(batch, error)
+            # One of them may be at fault for all, and some need no write: each has a round of its own.
+            return max([await self._round([call]) for call in batch if not call.answer.done()], default=0.0)
         self._doubts.clear()
         self._done(written, again, draft.outcomes)
         return 0.0
@@ -279,16 +275,16 @@ class PoolChanges:
         state = replace(draft.state, last_updated=whole_seconds(now())) if is_first else draft.state.written_at(now())
         return replace(draft, state=state, notes=draft.notes.with_write(mark, history=self._settings.history))
 
-    def _draft(self, again: Reassertion, batch: Sequence[Ticket]) -> Draft:
+    def _draft(self, again: Reassertion, batch: Sequence[PoolCall]) -> Draft:
         """Let every caller decide on what the one before it has left."""
         document, outcomes, is_changed = again.document, [], again.is_changed
-        for ticket in batch:
+        for call in batch:
             try:
-                change = ticket.decide(document)
+                change = call.decide(document)
             except Exception as error:
-                outcomes.append(Outcome(ticket, error=error))
+                outcomes.append(CallOutcome(call, error=error))
                 continue
-            outcomes.append(Outcome(ticket, change))
+            outcomes.append(CallOutcome(call, change))
             if change.state is not None or change.notes is not None:
                 is_changed = True
                 document = replace(
@@ -298,18 +294,18 @@ class PoolChanges:
                 )
         return Draft(document, outcomes, is_changed)
 
-    def _settle(self, document: PoolDocument, batch: Sequence[Ticket]) -> list[Ticket]:
+    def _settle(self, document: PoolDocument, batch: Sequence[PoolCall]) -> list[PoolCall]:
         """Settle writes whose answers were lost by what was read; return the callers that have no answer yet."""
         for doubt in [each for each in self._doubts if each.mark in document.notes.writes]:
             self._doubts.remove(doubt)
             for outcome in doubt.outcomes:
-                ticket = outcome.ticket
-                audit(PoolEvent.SETTLED, operation=ticket.operation, **ticket.about, attempt=ticket.attempts)
+                call = outcome.call
+                audit(PoolEvent.SETTLED, operation=call.operation, **call.about, attempt=call.attempts)
             self._done(doubt.document, doubt.vanished, doubt.outcomes)
         # One that was made for another version cannot be done any more.
         self._doubts = [each for each in self._doubts if each.version == document.stored.version]
         self._update_doubt(batch)
-        return [ticket for ticket in batch if not ticket.answer.done()]
+        return [call for call in batch if not call.answer.done()]
 
     async def _fetch(self) -> PoolDocument:
         document = read_document(await self._swap.read(), self._settings.line)
@@ -337,93 +333,96 @@ class PoolChanges:
         except TimeoutError:
             raise AnswerLost("the API server did not answer in time") from None
 
-    def _again(self, batch: Sequence[Ticket], problem: AnswerLost | SwapLost) -> float:
+    def _again(self, batch: Sequence[PoolCall], problem: AnswerLost | SwapLost) -> float:
         """Put callers in line again that may try once more; return how long to wait before they do."""
         delays = []
-        for ticket in batch:
-            if ticket.answer.done():
+        now_s = asyncio.get_running_loop().time()
+        took_s = now_s - self._round_began
+        for call in batch:
+            if call.answer.done():
                 continue
-            ticket.problem = problem
+            call.problem = problem
             if isinstance(problem, SwapLost):
-                ticket.conflicts += 1
-                self._observer.conflict(ticket.operation)
+                call.conflicts += 1
+                self._observer.conflict(call.operation)
                 audit(
-                    PoolEvent.CONFLICT, operation=ticket.operation, **ticket.about, attempt=ticket.attempts,
+                    PoolEvent.CONFLICT, operation=call.operation, **call.about, attempt=call.attempts,
                     cause=problem,
                 )  # fmt: skip
-            delay_s = self._schedule.delay_s(ticket.attempts)
+            delay_s = self._schedule.delay_s(call.attempts, took_s)
             if delay_s is None:
-                self._refuse([ticket], given_up(ticket, "no attempts are left"))
+                self._refuse([call], given_up(call, "no attempts are left"))
             else:
-                delays.append(delay_s)
-                self._waiting.append(ticket)
+                # There is time for one more attempt, if it begins so early.
+                delays.append(min(delay_s, max(call.deadline - now_s - took_s, 0.0)))
+                self._waiting.append(call)
         # Those that came last have waited least, and must not make the others hurry.
         return max(delays, default=0.0)
 
-    def _refuse(self, batch: Sequence[Ticket], error: Exception) -> float:
-        for ticket in batch:
-            audit(PoolEvent.FAILED, operation=ticket.operation, **ticket.about, attempt=ticket.attempts, error=error)
-            if not ticket.answer.done():
-                ticket.answer.set_exception(error)
+    def _refuse(self, batch: Sequence[PoolCall], error: Exception) -> float:
+        for call in batch:
+            audit(PoolEvent.FAILED, operation=call.operation, **call.about, attempt=call.attempts, error=error)
+            if not call.answer.done():
+                call.answer.set_exception(error)
         return 0.0
 
-    def _done(self, written: PoolDocument, again: Reassertion, outcomes: Sequence[Outcome]) -> None:
+    def _done(self, written: PoolDocument, again: Reassertion, outcomes: Sequence[CallOutcome]) -> None:
         self._own.written(written.state, again.vanished)
         self._answer(outcomes)
 
-    def _answer(self, outcomes: Sequence[Outcome]) -> None:
+    def _answer(self, outcomes: Sequence[CallOutcome]) -> None:
         for outcome in outcomes:
-            ticket, change, error = outcome.ticket, outcome.change, outcome.error
-            ticket.is_in_doubt = False
-            about = {"operation": ticket.operation, **ticket.about, "attempt": ticket.attempts}
+            call, change, error = outcome.call, outcome.change, outcome.error
+            call.is_in_doubt = False
+            about = {"operation": call.operation, **call.about, "attempt": call.attempts}
             if change is not None:
-                if ticket.conflicts:
+                if call.conflicts:
                     audit(PoolEvent.RESOLVED, **about)
-                self._report(ticket, change)
-                if not ticket.answer.done():
-                    ticket.word = change.word
-                    ticket.answer.set_result(change.result)
+                self._report(call, change)
+                if not call.answer.done():
+                    call.word = change.word
+                    call.answer.set_result(change.result)
             elif error is not None:
                 audit(PoolEvent.EXHAUSTED if isinstance(error, VMPoolExhausted) else PoolEvent.FAILED, **about)
-                if not ticket.answer.done():
-                    ticket.answer.set_exception(error)
+                if not call.answer.done():
+                    call.answer.set_exception(error)
 
-    def _report(self, ticket: Ticket, change: PoolChange[Any]) -> None:
+    def _report(self, call: PoolCall, change: PoolChange[Any]) -> None:
         """Write the lines of a change that is done, also if nobody waits for its answer any more."""
         for found in change.findings:
             if found.is_change:
                 self._observer.repaired(found.kind.value)
                 audit(
-                    PoolEvent.REPAIRED, node=ticket.about.get("node"), id=found.allocation_id, ip=found.ip,
+                    PoolEvent.REPAIRED, node=call.about.get("node"), id=found.allocation_id, ip=found.ip,
                     kind=found.kind.value, reason=found.message,
                 )  # fmt: skip
         if change.report is not None:
-            change.report(ticket.attempts)
+            change.report(call.attempts)
 
-    def _update_doubt(self, batch: Sequence[Ticket]) -> None:
-        doubtful = {outcome.ticket for each in self._doubts for outcome in each.outcomes}
-        for ticket in batch:
-            ticket.is_in_doubt = ticket in doubtful
+    def _update_doubt(self, batch: Sequence[PoolCall]) -> None:
+        doubtful = {outcome.call for each in self._doubts for outcome in each.outcomes}
+        for call in batch:
+            call.is_in_doubt = call in doubtful
 
 
-def given_up(ticket: Ticket, why: str) -> TenureError:
+def given_up(call: PoolCall, why: str) -> TenureError:
     """Return the error of a caller whose time or attempts are used up."""
-    if ticket.is_in_doubt:
-        return PoolUnavailable(f"{ticket.problem or why}: {why}", outcome="unknown")
-    if isinstance(ticket.problem, SwapLost):
-        return PoolSwapConflict(ticket.operation, f"{ticket.problem} ({why})", attempts=ticket.attempts)
-    return PoolUnavailable(f"{ticket.problem or 'other calls of this process were served'}: {why}", outcome="none")
+    if call.is_in_doubt:
+        return PoolUnavailable(f"{call.problem or why}: {why}", outcome="unknown")
+    if isinstance(call.problem, SwapLost):
+        return PoolSwapConflict(call.operation, f"{call.problem} ({why})", attempts=call.attempts)
+    return PoolUnavailable(f"{call.problem or 'other calls of this process were served'}: {why}", outcome="none")
 
 
-def word_of(ticket: Ticket) -> str:
+def word_of(call: PoolCall) -> str:
     """Return how an operation ended, in a word for the metrics."""
-    if ticket.word:
-        return ticket.word
-    answer = ticket.answer
+    if call.word:
+        return call.word
+    answer = call.answer
     error = answer.exception() if answer.done() and not answer.cancelled() else None
     if isinstance(error, VMPoolExhausted):
         return "exhausted"
-    return "conflict" if isinstance(error or ticket.problem, PoolSwapConflict | SwapLost) else "error"
+    return "conflict" if isinstance(error or call.problem, PoolSwapConflict | SwapLost) else "error"
 
 
 def now() -> datetime:

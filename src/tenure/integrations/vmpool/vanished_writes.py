@@ -30,7 +30,7 @@ REPAIR = "repair"
 """Word of the history of an entry that a repair took away; its address is another id's, or none at all."""
 
 
-class Verdict(enum.StrEnum):
+class VanishedVerdict(enum.StrEnum):
     """What became of an allocation that is not there any more."""
 
     REASSERTED = "reasserted"
@@ -46,7 +46,7 @@ class VanishedWrite:
     """An allocation of this process that is not there any more."""
 
     entry: VMAllocation
-    verdict: Verdict
+    verdict: VanishedVerdict
     holder: str = ""
     """The id that has the address now, if one has; the id itself, if it has another address by now."""
 
@@ -61,7 +61,7 @@ class Reassertion:
     @property
     def is_changed(self) -> bool:
         """Return whether anything has to be written."""
-        return any(each.verdict is Verdict.REASSERTED for each in self.vanished)
+        return any(each.verdict is VanishedVerdict.REASSERTED for each in self.vanished)
 
 
 class OwnAllocations:
@@ -91,7 +91,7 @@ class OwnAllocations:
         found = [self._judge(entry, state, notes) for entry in missing]
         vanished = [each for each in found if each is not None]
         for each in vanished:
-            if each.verdict is Verdict.REASSERTED:
+            if each.verdict is VanishedVerdict.REASSERTED:
                 state, notes = self._again(state, notes, each.entry, now)
         return Reassertion(replace(document, state=state, notes=notes), tuple(vanished))
 
@@ -102,7 +102,7 @@ class OwnAllocations:
 
     def seen(self, state: PoolState, vanished: Sequence[VanishedWrite]) -> None:
         """Note a state that was read and is not going to be written: what could be asserted again is left for later."""
-        told = [each for each in vanished if each.verdict is not Verdict.REASSERTED]
+        told = [each for each in vanished if each.verdict is not VanishedVerdict.REASSERTED]
         self._tell(told)
         later = {each.entry.allocation_id for each in vanished} - {each.entry.allocation_id for each in told}
         self._keep(state, later)
@@ -115,13 +115,13 @@ class OwnAllocations:
         if did in RELEASES:
             return None
         if entry.allocation_id in state.allocated:
-            return VanishedWrite(entry, Verdict.GONE, entry.allocation_id)
+            return VanishedWrite(entry, VanishedVerdict.GONE, entry.allocation_id)
         holder = next(iter(ids_of_ip(state, self._pool, entry.ip)), "")
         if holder or did == REPAIR or entry.ip not in self._pool.known:
             is_sure = did == REPAIR or state.version <= self._version
-            return VanishedWrite(entry, Verdict.LOST if is_sure else Verdict.GONE, holder)
+            return VanishedWrite(entry, VanishedVerdict.LOST if is_sure else VanishedVerdict.GONE, holder)
         is_overwritten = state.version <= self._version or self._is_in_old_place(entry.ip, state.available)
-        return VanishedWrite(entry, Verdict.REASSERTED if is_overwritten else Verdict.GONE)
+        return VanishedWrite(entry, VanishedVerdict.REASSERTED if is_overwritten else VanishedVerdict.GONE)
 
     def _is_in_old_place(self, ip: str, available: Sequence[str]) -> bool:
         """Return whether an address stands before others that were free when the pool was last seen."""
@@ -153,11 +153,11 @@ class OwnAllocations:
             self.reports.append(each)
             entry = each.entry
             about = {"node": entry.node_name, "id": entry.allocation_id, "pod": entry.pod_name, "ip": entry.ip}
-            if each.verdict is Verdict.GONE:
+            if each.verdict is VanishedVerdict.GONE:
                 audit(PoolEvent.GONE, **about, holder=each.holder)
                 continue
             audit(PoolEvent.VANISHED, **about)
-            event = PoolEvent.REASSERTED if each.verdict is Verdict.REASSERTED else PoolEvent.LOST
+            event = PoolEvent.REASSERTED if each.verdict is VanishedVerdict.REASSERTED else PoolEvent.LOST
             audit(event, **about, holder=each.holder)
 
 

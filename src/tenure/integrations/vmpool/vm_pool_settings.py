@@ -28,6 +28,9 @@ COMFORTABLE_IPS = 1000
 ENTRY_BYTES = 414
 """An allocated address in the text, with a pod name, a sandbox id and a node name of usual length."""
 
+LONGEST_DELAY_SHARE = 3
+"""No delay is longer than this part of the time that an operation has."""
+
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)?", re.ASCII)
 UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
 LONGEST_S = 86_400.0
@@ -142,7 +145,8 @@ class VMPoolSettings:
     @property
     def schedule(self) -> RetrySchedule:
         """Return when writes are tried again."""
-        return RetrySchedule(self.retry, self.retry_interval_s, self.max_retries)
+        longest_s = self.operation_timeout_s / LONGEST_DELAY_SHARE
+        return RetrySchedule(self.retry, self.retry_interval_s, longest_s, self.max_retries)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def test_kd6_a_claim_served_just_before_the_pause_keeps_its_address_in_the_targe
     kube: KubeServer, unserved: Namespace
 ) -> None:
     """In the target nothing is paused, and the claim arrives before its address."""
-    thread = OperatorThread(kube, settings_for(kube, unserved.name), unserved.name, pausing_client)
+    thread = OperatorThread(kube, settings_for(kube, unserved.name), True, pausing_client)
     thread.start()
     try:
         unserved.pool("p", "10.0.0.1-10.0.0.9")

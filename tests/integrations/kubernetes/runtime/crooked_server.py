@@ -66,7 +66,7 @@ class CrookedServer:
 async def crooked() -> AsyncIterator[CrookedServer]:
     """Run such a server on loopback."""
     server = CrookedServer()
-    app = web.Application()
+    app = web.Application(client_max_size=8 << 20)
     app.router.add_route("*", "/{path:.*}", server.answer)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()

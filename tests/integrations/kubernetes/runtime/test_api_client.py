@@ -71,6 +71,30 @@ async def test_a_404_that_is_not_the_api_servers_says_nothing_of_the_object(serv
             assert not isinstance(caught.value, ObjectMissing)
 
 
+async def test_an_object_is_replaced_only_in_the_version_that_was_read(server: CrookedServer) -> None:
+    object = {"metadata": {"namespace": "n", "name": "a", "resourceVersion": "5"}, "data": {"a": "b"}}
+    server.answers = [responds(object), refuses(409, "Conflict")]
+    async with ApiClient(server.load) as client:
+        assert await client.replace(CONFIG_MAP, object) == object
+        with pytest.raises(WriteConflict):
+            await client.replace(CONFIG_MAP, object)
+        # The server would take it for whatever is there.
+        for unread in ({"namespace": "n", "name": "a"}, {"namespace": "n", "name": "a", "resourceVersion": ""}):
+            with pytest.raises((AssertionError, KeyError)):
+                await client.replace(CONFIG_MAP, {"metadata": unread})
+
+    assert [(request.method, request.path) for request in server.asked] == [
+        ("PUT", "/api/v1/namespaces/n/configmaps/a"), ("PUT", "/api/v1/namespaces/n/configmaps/a"),
+    ]  # fmt: skip
+
+
+async def test_an_object_of_a_mebibyte_is_sent_without_a_warning(server: CrookedServer) -> None:
+    object = {"metadata": {"namespace": "n", "name": "a"}, "data": {"a": '"' * (1 << 20)}}
+    server.answers = [responds({"kind": "ConfigMap"})]
+    async with ApiClient(server.load) as client:
+        assert await client.create(CONFIG_MAP, object) == {"kind": "ConfigMap"}
+
+
 async def test_refused_writes_are_counted_as_conflicts(server: CrookedServer) -> None:
     server.answers = [refuses(409, "Conflict"), refuses(409, "AlreadyExists"), refuses(500, "InternalError")]
     meter = RuntimeMeter()

@@ -118,7 +118,13 @@ def test_a_huge_range_costs_no_more_than_what_is_taken_of_it() -> None:
     assert len(read_ip_list("::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff").ips) == 100
 
 
-@pytest.mark.parametrize("most", [0, -1, True, "5", None, 1.5])
+def test_a_list_of_huge_ranges_ends_early() -> None:
+    text = ",".join(f"{first}.0.0.0-{first}.255.255.255" for first in range(1, 250))
+    with pytest.raises(Invalid, match="more than 65536 addresses"):
+        read_ip_list(text, max_range_ips=65_536)
+
+
+@pytest.mark.parametrize("most", [0, -1, True, "5", None, 1.5, 65_537, 10**9])
 def test_the_limit_of_ranges_is_a_number_from_1_on(most: Any) -> None:
     with pytest.raises(Invalid) as caught:
         read_ip_list("10.0.0.1", max_range_ips=most)

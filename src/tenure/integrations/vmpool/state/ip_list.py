@@ -15,6 +15,9 @@ from tenure.kernel.names import shown
 MAX_RANGE_IPS = 100
 """How many addresses of a range are taken, unless a setting says otherwise."""
 
+MOST_IPS = 65_536
+"""More addresses than any ConfigMap holds, and few enough to be counted out."""
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPLike = str | Address
 
@@ -70,8 +73,9 @@ def read_ip_list(text: object, *, max_range_ips: int = MAX_RANGE_IPS, field: str
     """
     if not isinstance(text, str):
         raise Invalid(f"{field}: text is needed, not {type(text).__name__}", field=field)
-    if not isinstance(max_range_ips, int) or isinstance(max_range_ips, bool) or max_range_ips < 1:
-        raise Invalid(f"max_range_ips: a number from 1 on is needed, not {shown(max_range_ips)}", field="max_range_ips")
+    if not isinstance(max_range_ips, int) or isinstance(max_range_ips, bool) or not 1 <= max_range_ips <= MOST_IPS:
+        needed = f"a number from 1 to {MOST_IPS} is needed"
+        raise Invalid(f"max_range_ips: {needed}, not {shown(max_range_ips)}", field="max_range_ips")
     ips: dict[str, None] = {}
     remarks: list[str] = []
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -82,6 +86,8 @@ def read_ip_list(text: object, *, max_range_ips: int = MAX_RANGE_IPS, field: str
             more = f" and {len(again) - 1} more" if len(again) > 1 else ""
             remarks.append(f"{field}: {again[0]}{more} of {entry!r} is there already, and counts once")
         ips.update(dict.fromkeys(taken))
+        if len(ips) > MOST_IPS:
+            raise Invalid(f"{field}: more than {MOST_IPS} addresses, which no ConfigMap holds", field=field)
     return IPList(tuple(ips), tuple(remarks))
 
 

@@ -63,6 +63,13 @@ class PoolState:
         """Return the state of a pool of which nothing is allocated, and nothing was ever written."""
         return cls({}, tuple(pool_ips), version=1)
 
+    def entry(self, allocation_id: str) -> VMAllocation | None:
+        """Return the entry under an id, with that id; nothing if there is none."""
+        found = self.allocated.get(allocation_id)
+        if found is None or found.allocation_id == allocation_id:
+            return found
+        return replace(found, allocation_id=allocation_id)
+
     def written_at(self, now: datetime) -> "PoolState":
         """Return the state as the next write has it: a version more, which wraps around as Go's does."""
         version = SMALLEST_INTEGER if self.version == LARGEST_INTEGER else self.version + 1
