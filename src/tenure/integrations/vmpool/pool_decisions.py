@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tenure.integrations.vmpool.pool_document import PoolChange, PoolDocument
+from tenure.integrations.vmpool.pool_errors import VMNotReady
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
@@ -37,9 +38,13 @@ class RepairReport:
 def decide_allocation(
     document: PoolDocument, pool: PoolLine, request: AllocationRequest, now: datetime
 ) -> PoolChange[VMAllocation]:
-    """Give an id its VM; raise ``VMPoolExhausted``."""
+    """Give an id its VM; raise ``VMPoolExhausted``, or ``VMNotReady`` where the id's VM is still to be cleaned up."""
     found = allocate(document.state, pool, request, now)
     entry = found.entry
+    failure = document.notes.cleanup_failed.get(entry.ip)
+    if not found.is_new and failure is not None and failure.allocation_id == entry.allocation_id:
+        # The agent tries that cleanup again: whoever were given the VM now would see it rebooted.
+        raise VMNotReady(entry.ip, f"its cleanup failed ({failure.cause}) and is tried again; use another id, or wait")
     pod = f"{entry.pod_namespace}/{entry.pod_name}" if entry.pod_name else ""
 
     def report(attempt: int) -> None:

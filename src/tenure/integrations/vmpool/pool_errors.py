@@ -137,7 +137,7 @@ class PoolWriteRefused(TenureError):
 
 
 class VMNotReady(TenureError):
-    """A VM that was to be allocated does not answer; nothing was changed."""
+    """A VM that was to be allocated does not answer, or is still to be cleaned up; nothing was changed."""
 
     code = "vm_not_ready"
 
