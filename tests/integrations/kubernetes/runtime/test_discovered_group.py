@@ -2,13 +2,14 @@
 
 import asyncio
 from functools import partial
+from typing import cast
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION, ResourceType
+from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION, Object, ResourceType
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.cluster import await_kind, create, plain_definition, role
 from tests.integrations.kubernetes.runtime.test_discovery import until
@@ -47,6 +48,42 @@ async def test_kp6_a_kind_is_followed_in_whatever_version_it_comes(
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+class SlowDiscovery:
+    """A server without the kind, which answers when it is let."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.may_answer = asyncio.Event()
+
+    async def get(self, path: str) -> Object:
+        self.asked += 1
+        await self.may_answer.wait()
+        return {"kind": "APIGroupList", "groups": []}
+
+
+async def test_a_kind_that_is_not_there_stays_known_while_it_is_looked_for_again() -> None:
+    """Else every new leader would be unready for a moment, and its webhooks would refuse what users write."""
+    server = SlowDiscovery()
+    client = cast(ApiClient, server)
+    spins = DiscoveredGroup(
+        client, GROUP, "spins", ["v1"], lambda kind: InformerGroup([], partial(_informer, client, kind))
+    )
+    running = asyncio.create_task(spins.run())
+    assert spins.unsynced() == [""]
+    server.may_answer.set()
+    await asyncio.wait_for(spins.wait_synced(), 5)
+    server.may_answer.clear()
+    comparing = asyncio.create_task(spins.compare())
+    while server.asked < 2:  # noqa: ASYNC110 - another task asks
+        await asyncio.sleep(0)
+
+    assert (spins.unsynced(), comparing.done()) == ([], False)
+    server.may_answer.set()
+    assert await asyncio.wait_for(comparing, 5) == 0
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 def _informer(client: ApiClient, kind: ResourceType, namespace: str) -> Informer:

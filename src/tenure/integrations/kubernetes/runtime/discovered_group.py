@@ -38,6 +38,8 @@ class DiscoveredGroup:
         self._looks_every_s = looks_every_s
         self._informers: InformerGroup | None = None
         self._looked = asyncio.Event()
+        self._looked_again = asyncio.Event()
+        """Set by the look that a comparison waits for; meanwhile what the last look has found counts."""
         self._hurries = asyncio.Event()
         """Set when it is to be found out now whether the kind is there."""
         self._handlers: list[Handler] = []
@@ -91,8 +93,9 @@ class DiscoveredGroup:
     async def compare(self) -> int:
         """List everything and mend the caches where they differ; a kind that has just come is found, too."""
         if not self.is_there:
-            self._looked.clear()
+            self._looked_again.clear()
             self._hurries.set()
+            await self._looked_again.wait()
             await self.wait_synced()
         return await self._informers.compare() if self._informers is not None else 0
 
@@ -115,8 +118,13 @@ class DiscoveredGroup:
             if self._informers is not None:
                 former, self._informers = self._informers, None
                 former.report_gone()
-            self._looked.set()
+            self._note_look()
             await self._rest()
+
+    def _note_look(self) -> None:
+        """Note that it is known whether the kind is there."""
+        self._looked.set()
+        self._looked_again.set()
 
     async def _rest(self) -> None:
         """Wait until the next look, or until somebody is in a hurry."""
@@ -131,14 +139,14 @@ class DiscoveredGroup:
         informers.on_change(lambda delta: self._relay(former, delta))
         if self._informers is None:
             self._informers = informers
-            self._looked.set()
+            self._note_look()
         running = asyncio.create_task(informers.run())
         synced = asyncio.create_task(informers.wait_synced())
         try:
             await asyncio.wait({running, synced}, return_when=asyncio.FIRST_COMPLETED)
             if informers.is_there:
                 self._informers = informers
-                self._looked.set()
+                self._note_look()
                 for object in former.values():
                     self._report(Delta(object, None))
                 former.clear()
