@@ -20,6 +20,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     mapping,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Object, key_of, uid_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
 from tests.integrations.kubernetes.cluster import install
@@ -60,12 +61,12 @@ async def all_done(work: Iterable[Awaitable[object]]) -> None:
 
 
 async def used(user: IpamUser, count: int) -> Object:
-    """Wait until the pool's status counts so many addresses and nothing that waits, and return the pool."""
+    """Wait until the pool's status counts so many addresses, and nothing is reserved or waits; return the pool."""
     async with asyncio.timeout(WITHIN_S):
         while True:
             pool = await user.client.get(IP_POOL.path(user.namespace, "p"))
             counts = mapping(pool, "status", "tenure", "addresses")
-            if (counts.get("used"), counts.get("waiting")) == (count, 0):
+            if (counts.get("used"), counts.get("waiting")) == (count, 0) and not reserved_in(pool):
                 return pool
             await asyncio.sleep(1.0)
 
