@@ -213,7 +213,7 @@ def _rows(case: Case, samples: Sequence[Sample]) -> list[list[str]]:
     client_us, store_us = (f"{median(kept_up, name):.1f}" for name in ("client_us", "store_us"))
     beginning = [row[0], f"{row[1]}, until named", *row[2:6]]
     span = f"{_rate(rates[0])} – {_rate(rates[-1])}"
-    return [row, [*beginning, _rate(statistics.median(rates)), span, "", "", client_us, store_us, ""]]
+    return [row, [*beginning, _rate(statistics.median(rates)), span, "", "", client_us, store_us, "", ""]]
 
 
 def _sustained(samples: Sequence[Sample]) -> list[Sustained]:

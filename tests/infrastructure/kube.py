@@ -262,11 +262,10 @@ def play() -> None:
     # Also where a shell has started this with interrupts ignored, and for a plain kill.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    with private_kube() as server:
-        print(f"export KUBECONFIG={server.kubeconfig()}", flush=True)
+    with private_kube() as server, contextlib.suppress(KeyboardInterrupt):
         print("A Kubernetes API server without nodes runs until Ctrl-C.", file=sys.stderr, flush=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            signal.pause()
+        print(f"export KUBECONFIG={server.kubeconfig()}", flush=True)
+        signal.pause()
 
 
 if __name__ == "__main__":

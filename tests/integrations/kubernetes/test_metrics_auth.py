@@ -55,14 +55,13 @@ def account_token(server: KubeServer, namespace: str) -> str:
 @pytest.fixture
 async def guarded(kube: KubeServer, namespace: str) -> AsyncIterator[int]:
     """Give the port of an operator that guards its metrics, and does not lead: reviews are no writes of a leader."""
-    async with (
-        shell.started(settings(kube, namespace)) as leader,
-        shell.started(settings(kube, namespace, metrics_auth=True)) as running,
-    ):
+    async with shell.started(settings(kube, namespace)) as leader:
+        # Before the other one begins, or that one may lead.
         while not leader.context.lease.leads:  # noqa: ASYNC110 - a lease is taken
             await asyncio.sleep(0.02)
-        assert not running.context.lease.leads
-        yield running.port
+        async with shell.started(settings(kube, namespace, metrics_auth=True)) as running:
+            assert not running.context.lease.leads
+            yield running.port
 
 
 async def test_kp14_metrics_are_for_those_whose_token_may_get_them(

@@ -15,6 +15,7 @@ from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan, Round
 from tenure.integrations.vmpool.node_identity import NodeIdentity, name_clash, noted_again
 from tenure.integrations.vmpool.pool_decisions import with_repairs
 from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument
+from tenure.integrations.vmpool.pool_errors import VMWorkUnfinished
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.integrations.vmpool.state.go_json import in_byte_order
@@ -23,7 +24,7 @@ from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine, repair_state
 from tenure.integrations.vmpool.state.state_rules import release
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
-from tenure.kernel.errors import Conflict, TenureError
+from tenure.kernel.errors import Conflict
 
 T = TypeVar("T")
 RecoveryMode = Literal["keep", "release"]
@@ -75,7 +76,7 @@ class RecoveryReport:
     seconds: float = 0.0
 
 
-class RecoveryInterrupted(TenureError):
+class RecoveryInterrupted(VMWorkUnfinished):
     """A recovery was stopped before its VMs were back: nothing was released; the state was put right all the same."""
 
     code = "recovery_interrupted"

@@ -14,7 +14,8 @@
     ├── PoolForbidden              the role does not allow it (403)
     ├── PoolTooLarge               the state would not fit into a ConfigMap (size, limit)
     ├── PoolWriteRefused           the API server will not have this write at all (400, 422, …)
-    └── VMNotReady                 "invalid allocated IP": the VM does not answer (ip)
+    ├── VMNotReady                 "invalid allocated IP": the VM does not answer, or is to be cleaned up (ip)
+    └── VMWorkUnfinished           work on VMs has ended before it was done; what is left of it is in the message
 
 A conflict is one only where another writer was faster: a write that is forbidden or too large says so.
 """
@@ -145,3 +146,9 @@ class VMNotReady(TenureError):
         super().__init__(wrapped(INVALID_ALLOCATED_IP, ip, cause))
         self.ip = ip
         self.cause = cause
+
+
+class VMWorkUnfinished(TenureError):
+    """Work on VMs has ended before it was done: an instance that was to be made, or a recovery."""
+
+    code = "vm_work_unfinished"

@@ -14,6 +14,7 @@ from tenure.integrations.vmpool.machines.sftp_reboot import SftpAccess, put_file
 from tenure.integrations.vmpool.machines.vm_cleanup import TIMEOUT_S, Cleanup, run_cleanup
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.pool_document import PoolChange, PoolDocument
+from tenure.integrations.vmpool.pool_errors import VMWorkUnfinished
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.state.ip_list import canonical_ip
 from tenure.integrations.vmpool.state.pool_notes import CleanupFailure
@@ -37,7 +38,7 @@ class VMInstance:
     allocation: VMAllocation
 
 
-class InstanceFailed(TenureError):
+class InstanceFailed(VMWorkUnfinished):
     """An instance could not be created; its VM was given back, unless ``is_rolled_back`` says otherwise."""
 
     code = "instance_failed"

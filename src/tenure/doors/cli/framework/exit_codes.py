@@ -10,7 +10,13 @@ import click
 from tenure.doors.cli.framework.hints import CASCADING
 from tenure.doors.cli.session import Session
 from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
-from tenure.integrations.vmpool.pool_errors import PoolForbidden, PoolTooLarge, PoolWriteRefused
+from tenure.integrations.vmpool.pool_errors import (
+    PoolForbidden,
+    PoolTooLarge,
+    PoolWriteRefused,
+    VMNotReady,
+    VMWorkUnfinished,
+)
 from tenure.kernel.errors import (
     Conflict,
     CursorExpired,
@@ -41,6 +47,8 @@ EXITS: dict[type[TenureError], int] = {
     PoolForbidden: 7,
     PoolTooLarge: 4,
     PoolWriteRefused: 4,
+    VMNotReady: 4,
+    VMWorkUnfinished: 4,
     http_errors.TooLarge: USAGE,
     http_errors.NotInstalled: 6,
     http_errors.PreconditionFailed: 4,
@@ -59,7 +67,7 @@ EXIT_MEANINGS = {
     4: "the present state forbids it: `conflict`, `already_exists`, `address_in_use`, `address_reserved`, `overlap`, "
     "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`, `unreadable`, "
     "`deployment_refused`, `pool_swap_conflict`, `pool_state_unreadable`, `pool_too_large`, `pool_write_refused`, "
-    "`node_name_taken`",
+    "`node_name_taken`, `node_mismatch`, `vm_not_ready`, `vm_work_unfinished`, `recovery_interrupted`",
     NOTHING_FREE: "nothing is free (`pool_exhausted`, `vm_pool_exhausted`; `deployment_refused` as "
     "NetworkReservationNotEnoughCapacity)",
     6: "the store or the server did not answer, has too much to do, or lacks what it needs (`store_unavailable`, "

@@ -181,6 +181,13 @@ VM_POOL_HINTS = {
     "pool_unavailable": "run the same command again: under the same id it gets the same VM",
     "pool_forbidden": "`tenure vmpool manifests --pool-configmap-name NAME` prints the role that is needed",
     "pool_too_large": "`tenure vmpool status` shows the size; several pools have a ConfigMap each",
+    "pool_write_refused": "`kubectl describe configmap NAME` shows whether it may be changed",
+    "vm_not_ready": "see to the VM; `tenure vmpool status` lists failed cleanups",
+    "vm_work_unfinished": "run the same command again",
+    "instance_failed": "create the instance again; delete it first if its VM was not given back",
+    "recovery_interrupted": "run `tenure vmpool recover` again: nothing was released",
+    "node_mismatch": "run the agent on the node that it names, or name this one by `--node-name`",
+    "namespace_unknown": "`--pool-namespace` or POOL_NAMESPACE names the namespace",
     "node_name_unknown": "`--node-name` or NODE_NAME names the node",
     "node_name_taken": "give each node a name of its own; `tenure vmpool agent --take-over` takes a dead one's place",
 }
