@@ -1,0 +1,152 @@
+"""The claims of a machine: made once, found by their owner, and waited for until each has its address (R6, R7)."""
+
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_reference
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import METAL3, kind_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL, field, labels_of, text
+from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, cluster_of
+from tenure.integrations.kubernetes.metal3_data.data_kinds import (
+    DATA_FINALIZER,
+    DATA_LABEL,
+    POOL_LABEL,
+    claim_kind,
+    claim_spec,
+    owner_uids,
+)
+from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites, type_of
+from tenure.integrations.kubernetes.metal3_data.template.machine_facts import MachineFacts, PoolAddress
+from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import (
+    NeededAddress,
+    NeededAddresses,
+    check_claim_names,
+)
+from tenure.integrations.kubernetes.metal3_data.template.template_fields import TemplateRefused
+from tenure.integrations.kubernetes.metal3_data.template.template_model import DataTemplate, ObjectSort
+from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
+
+
+class NotServedYet(Exception):
+    """A machine does not have all that it needs yet."""
+
+    def __init__(self, reason: str, *, is_followed: bool = True) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        """What people are told; empty while it is only a matter of time."""
+        self.is_followed = is_followed
+        """Whether a change of what is waited for wakes the machine."""
+
+
+class ClaimMaking:
+    """Makes claims, and reads the addresses that they have."""
+
+    def __init__(self, caches: DataCaches, writes: DataWrites, *, by_host: bool) -> None:
+        self._caches = caches
+        self._writes = writes
+        self._by_host = by_host
+
+    async def addresses(
+        self, data: Object, template: DataTemplate, facts: MachineFacts
+    ) -> dict[NeededAddress, PoolAddress]:
+        """Return the addresses of a machine, all of them; raise ``NotServedYet`` while one is missing."""
+        needed = list(NeededAddresses(template, facts))
+        names = {each: self._names(data, facts, each) for each in needed}
+        check_claim_names({name: each for each, both in names.items() for name in both})
+        self._check_pools(data, needed)
+        claims = {each: await self._claim(data, each, names[each]) for each in needed}
+        failed = [
+            f"IP Allocation for {each.pool.name} failed : {reason}"
+            for each, claim in claims.items()
+            if (reason := _error_of(claim))
+        ]
+        if failed:
+            raise NotServedYet(failed[0])
+        return {each: await self._address(data, claim, each) for each, claim in claims.items()}
+
+    def _names(self, data: Object, facts: MachineFacts, needed: NeededAddress) -> list[str]:
+        """Return how a claim may be called, first how a new one is: claims keep the names they were made with (KS7)."""
+        by_data = f"{key_of(data)[1]}-{needed.suffix}"
+        by_host = f"{facts.objects[ObjectSort.HOST].name}-{needed.suffix}"
+        # Only Metal3's own claims find fixed addresses by their names.
+        return [by_host, by_data] if self._by_host and claim_kind(needed) is METAL3 else [by_data, by_host]
+
+    def _check_pools(self, data: Object, needed: list[NeededAddress]) -> None:
+        """Refuse a pool that is not there; it wakes the machine when it comes, and no claim is made until then."""
+        namespace = key_of(data)[0]
+        missing = [each.pool for each in needed if each.pool.is_ip_pool and not self._has_pool(namespace, each)]
+        for pool in missing:
+            self._caches.await_change(IP_POOL, (namespace, pool.name), key_of(data))
+        if missing:
+            raise TemplateRefused((pool.path, f"there is no IPPool {pool.name!r}") for pool in missing)
+
+    def _has_pool(self, namespace: str, needed: NeededAddress) -> bool:
+        return self._caches.pools.get((namespace, needed.pool.name)) is not None
+
+    async def _claim(self, data: Object, needed: NeededAddress, names: list[str]) -> Object:
+        """Return the machine's claim for an address, and make it if there is none."""
+        kind = claim_kind(needed)
+        owned = {key_of(each)[1]: each for found, each in self._caches.claims_of(data) if found is kind}
+        claim = next((owned[name] for name in names if name in owned), None)
+        if claim is None:
+            claim = await self._made(data, needed, names[0])
+        reference = kind.reference_of(claim) if kind is METAL3 else None
+        if reference is not None and reference.pool[1] != needed.pool.name:
+            raise NotServedYet(f"{kind.claim.kind} {key_of(claim)[1]} is not for pool {needed.pool.name}")
+        return claim
+
+    async def _made(self, data: Object, needed: NeededAddress, name: str) -> Object:
+        """Create a claim; one of another machine that has its name is not used, but waited for (R7)."""
+        kind = claim_kind(needed)
+        group = self._caches.claims_of_kind(kind)
+        if group.kind is None:
+            raise NotServedYet(f"the server has no kind {kind.claim.full_name}", is_followed=False)
+        try:
+            return await self._writes.create(group, self._new_claim(data, needed, name, group.kind))
+        except ObjectExists:
+            found = await self._writes.read(group.kind, (key_of(data)[0], name))
+            if found is None or uid_of(data) not in owner_uids(found):
+                # Seen from the server itself: the cache may have seen it go already, so it is not only waited for.
+                self._caches.await_change(kind.claim, (key_of(data)[0], name), key_of(data))
+                raise NotServedYet(f"{kind.claim.kind} {name} is not this machine's", is_followed=False) from None
+            group.wrote(found)
+            return found
+
+    def _new_claim(self, data: Object, needed: NeededAddress, name: str, kind: ResourceType) -> Object:
+        labels = dict(labels_of(data))
+        if self._by_host and claim_kind(needed) is METAL3:
+            labels |= {DATA_LABEL: key_of(data)[1], POOL_LABEL: needed.pool.name}
+        metadata = {
+            "name": name, "namespace": key_of(data)[0], "labels": labels, "finalizers": [DATA_FINALIZER],
+            "ownerReferences": [owner_reference(type_of(self._caches.datas), data, controller=True)],
+        }  # fmt: skip
+        spec = claim_spec(needed, key_of(data)[0], cluster_of(data))
+        return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
+
+    async def _address(self, data: Object, claim: Object, needed: NeededAddress) -> PoolAddress:
+        """Read the address that a claim was given; what the claim says is believed if the address says the same."""
+        kind = kind_of(claim)
+        given = kind.given(claim)
+        if not given:
+            raise NotServedYet("")
+        address = await self._writes.read(kind.address_type(claim), (key_of(data)[0], given))
+        if address is None or claim_name_of(address) != key_of(claim)[1]:
+            raise NotServedYet("", is_followed=False)
+        spec = address["spec"]
+        return PoolAddress(
+            text(spec, "address"),
+            int(field(spec, "prefix") or 0),
+            text(spec, "gateway"),
+            tuple(field(spec, "dnsServers") or ()),
+        )
+
+
+def _error_of(claim: Object) -> str:
+    """Return why a claim has no address; empty if it has one, or nobody has said so."""
+    kind = kind_of(claim)
+    if kind.given(claim):
+        return ""
+    if kind is METAL3:
+        return text(claim, "status", "errorMessage")
+    conditions: list[Object] = field(claim, "status", "conditions") or []
+    ready = next((each for each in conditions if text(each, "type") == "Ready"), {})
+    return (text(ready, "message") or text(ready, "reason")) if text(ready, "status") == "False" else ""
