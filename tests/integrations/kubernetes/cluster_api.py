@@ -13,16 +13,20 @@ from tests.integrations.kubernetes.cluster import await_kind, create
 MODULE = ("sigs.k8s.io/cluster-api", "v1.13.3")
 """The version that Metal3's manager, which is tried beside ours, is built with."""
 IPAM = ("ipam.cluster.x-k8s.io_ipaddressclaims", "ipam.cluster.x-k8s.io_ipaddresses")
-CLUSTERS = "cluster.x-k8s.io_clusters"
+CLUSTERS, MACHINES = "cluster.x-k8s.io_clusters", "cluster.x-k8s.io_machines"
 
 
 def definitions(*names: str, only: str = "") -> list[dict[str, Any]]:
     """Return definitions by the names of their files; ``only``: with one version, as an older server has them."""
     found = [yaml.safe_load((_folder() / f"{name}.yaml").read_text("utf-8")) for name in names]
-    for document in found if only else ():
-        versions = [each for each in document["spec"]["versions"] if each["name"] == only]
-        document["spec"]["versions"] = [{**each, "served": True, "storage": True} for each in versions]
-    return found
+    return [only_version(document, only) for document in found] if only else found
+
+
+def only_version(definition: dict[str, Any], version: str) -> dict[str, Any]:
+    """Return a definition with one of its versions, which is then the one that is stored."""
+    versions = [each for each in definition["spec"]["versions"] if each["name"] == version]
+    stored = [{**each, "served": True, "storage": True} for each in versions]
+    return {**definition, "spec": {**definition["spec"], "versions": stored}}
 
 
 def install_cluster_api(server: KubeServer, *names: str, only: str = "") -> None:

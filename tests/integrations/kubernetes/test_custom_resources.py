@@ -29,7 +29,7 @@ POOL_SPEC: Object = {
         "sticky": True,
         "outlivesCluster": True,
         "namespaces": ["team-a", "*"],
-        "ledger": {"network": "n", "secretName": "s", "server": "https://ledger.example.org"},
+        "ledger": {"network": "n", "realm": "east", "secretName": "s", "server": "https://ledger.example.org"},
     },
 }
 CONDITION = {"type": "Ready", "status": "False", "reason": "Full", "message": "m", "lastTransitionTime": TIME}
@@ -38,7 +38,7 @@ POOL_STATUS: Object = {
     "lastUpdated": TIME,
     "tenure": {
         "observedGeneration": 1,
-        "addresses": {"total": 2**63 - 1, "free": 4, "used": 2, "kept": 5, "waiting": 0},
+        "addresses": {"total": 2**63 - 1, "free": 4, "used": 2, "kept": 5, "outside": 1, "waiting": 0},
         "families": [{"family": "IPv4", "total": 11, "free": 4}, {"family": "IPv6", "total": 0, "free": 0}],
         "reserving": [{"address": "10.0.0.15", "uid": "u", "kind": "IPClaim"}],
         "cooling": [{"address": "10.0.0.16", "until": TIME}],

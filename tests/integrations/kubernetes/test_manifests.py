@@ -9,9 +9,11 @@ import yaml
 
 from tenure.doors.cli.commands.operator.run_operator import operator
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.other_writers import METAL3S_IPAM, OtherManager
+from tenure.integrations.kubernetes.metal3_data.render_controller import CAPM3
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
-from tenure.integrations.kubernetes.shipped_manifests import PARTS, read_manifest
+from tenure.integrations.kubernetes.shipped_manifests import PARTS, documents_of, read_manifest
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.cluster import PLACES
 
@@ -73,7 +75,8 @@ def test_a_kustomization_lists_manifests_that_are_there(name: str) -> None:
     listed = yaml.safe_load(MANIFESTS.joinpath(*name.split("/")).read_text("utf-8"))["resources"]
 
     assert {folder + each for each in listed} <= {*NAMES, "crds"}
-    left_out = {"flow_schema.yaml", "role_only.yaml", "cert_manager.yaml"} if not folder else set()
+    asked_for = {"flow_schema.yaml", "role_only.yaml", "cert_manager.yaml", "render_rbac.yaml"}
+    left_out = asked_for if not folder else set()
     beside = {each for each in NAMES if each.startswith(folder) and "/" not in each.removeprefix(folder)}
     assert {folder + each for each in listed if each != "crds"} == beside - left_out
 
@@ -106,7 +109,7 @@ def may(kube: KubeServer, user: str, verb: str, group: str, resource: str, names
         ("ipam.cluster.x-k8s.io", "ipaddressclaims/status", {"patch"}),
         ("ipam.cluster.x-k8s.io", "ipaddressclaims/finalizers", {"update"}),
         ("cluster.x-k8s.io", "clusters", READ),
-        ("coordination.k8s.io", "leases", READ),
+        ("coordination.k8s.io", "leases", set()),
         ("authentication.k8s.io", "tokenreviews", {"create"}),
         ("authorization.k8s.io", "subjectaccessreviews", {"create"}),
         ("", "secrets", set()),
@@ -129,8 +132,38 @@ def test_a_role_in_one_namespace_has_the_rules_of_the_role_of_the_cluster() -> N
     ]  # fmt: skip
     role, binding = read_manifest("role_only.yaml")
 
-    assert role["rules"] == cluster["rules"]
+    # Where Metal3's manager has its lease, an operator of other namespaces may read nothing.
+    assert role["rules"] == [rule for rule in cluster["rules"] if rule["resources"] != ["leases"]]
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
+
+
+@pytest.mark.parametrize("other", [METAL3S_IPAM, CAPM3])
+def test_kd12_the_operator_may_read_the_lease_of_another_manager_and_no_other_lease(other: OtherManager) -> None:
+    documents = documents_of(["rbac", "render"])
+    rules = [rule for each in documents if each["kind"] == "ClusterRole" for rule in each["rules"]]
+    leases = [rule for rule in rules if rule.get("resources") == ["leases"]]
+
+    assert {tuple(rule["verbs"]) for rule in leases} == {("get",)}
+    assert [other.lease] in [rule["resourceNames"] for rule in leases]
+
+
+def test_rights_to_render_are_narrowed_to_namespaces_with_the_same_rules() -> None:
+    (role, binding), narrowed = documents_of(["render"]), documents_of(["render"], namespaces=["a", "b"])
+
+    assert [(each["kind"], each["metadata"]["namespace"]) for each in narrowed] == [
+        (kind, namespace) for namespace in ("a", "b") for kind in ("Role", "RoleBinding")
+    ]
+    assert all(each["rules"] == role["rules"] for each in narrowed[::2])
+    assert all(each["roleRef"] == {**binding["roleRef"], "kind": "Role"} for each in narrowed[1::2])
+
+
+def test_rights_to_render_are_printed_only_where_they_are_asked_for() -> None:
+    """They reach all secrets; of what else the operator may do, one rule reaches one Secret by its name."""
+    usual = [each for each in documents_of() if each["kind"] == "ClusterRole"]
+    rules = [rule for each in usual for rule in each["rules"]]
+
+    reached = [rule.get("resourceNames") for rule in rules if "secrets" in rule.get("resources", ())]
+    assert reached == [["tenure-ledger"]]
 
 
 def test_people_who_may_view_or_edit_a_namespace_may_do_so_with_pools_claims_and_addresses() -> None:

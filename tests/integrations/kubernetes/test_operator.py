@@ -14,10 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from tenure.doors.cli.commands.operator import run_operator
 from tenure.integrations.kubernetes import operator as shell
-from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext
+from tenure.integrations.kubernetes.operator_context import (
+    CannotListen,
+    Controller,
+    ListenOptions,
+    OperatorContext,
+)
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.informer import Informer
@@ -26,6 +33,7 @@ from tenure.integrations.kubernetes.runtime.process_probes import Sample, exposi
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Key, key_of
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
+from tests.infrastructure.forked_tenure import ForkedTenure, run_forked
 from tests.infrastructure.kube import NOBODY, OPERATOR, KubeServer, fresh_namespace
 from tests.integrations.kubernetes.runtime.toy_controller import CONFIG_MAP
 
@@ -37,7 +45,7 @@ LEASE_PATH = LEASE.path("tenure-system", "tenure-operator")
 class Replica:
     """A running operator, as it says of itself where it is."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: ForkedTenure[str]) -> None:
         self.process = process
         assert process.stdout is not None
         self.said: dict[str, Any] = json.loads(process.stdout.readline())
@@ -61,7 +69,7 @@ class Replica:
 
 
 def command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "tenure.doors.cli.main", "operator", *words, "--json"]
+    return ["operator", *words, "--json"]
 
 
 def read(url: str) -> str:
@@ -74,7 +82,7 @@ def read(url: str) -> str:
 def operator(kubeconfig: Path, *words: str) -> Iterator[Replica]:
     place = ["--kubeconfig", str(kubeconfig), "--own-namespace", "tenure-system", "--port", "0", "--log", "json"]
     words = words or ("--controllers", "")
-    process = subprocess.Popen(
+    process = ForkedTenure[str](
         command(*place, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     )
     try:
@@ -137,7 +145,7 @@ def test_an_operator_without_rights_lives_and_does_not_lead(kube: KubeServer) ->
 
 def test_a_check_prints_the_settings_and_the_server_and_starts_nothing(kube: KubeServer) -> None:
     words = ["--kubeconfig", str(kube.kubeconfig(OPERATOR)), "--namespaces", "a,b", "--check"]
-    ran = subprocess.run(command(*words), capture_output=True, encoding="utf-8", check=True, timeout=60)
+    ran = run_forked(command(*words), timeout=60)
     printed = json.loads(ran.stdout)
 
     assert (printed["server"], printed["namespaces"], printed["port"]) == (kube.url, ["a", "b"], 8081)
@@ -331,26 +339,55 @@ def test_a_port_that_is_taken_is_named(kube: KubeServer) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         words = ["--kubeconfig", str(kube.kubeconfig(OPERATOR)), "--port", str(taken.getsockname()[1])]
-        ran = subprocess.run(command(*words), capture_output=True, encoding="utf-8", check=False, timeout=60)
+        ran = run_forked(command(*words), timeout=60)
 
     assert ran.returncode == 2
     assert f"--port: 127.0.0.1:{words[-1]} cannot be listened on" in ran.stderr
 
 
 @pytest.mark.parametrize(
+    ("options", "host", "said"),
+    [
+        (ListenOptions("--host", "--port"), "192.0.2.1", "--host: 192.0.2.1:0 cannot be listened on: "),
+        (ListenOptions("--host", "--port"), "no.such.host.invalid", "--host: no.such.host.invalid:0 cannot be"),
+        (ListenOptions("--webhook-host", "--webhook-port"), "a" * 70, "--webhook-host: aaa"),
+    ],
+)
+async def test_a_host_that_cannot_be_listened_on_is_told_from_a_port(
+    options: ListenOptions, host: str, said: str
+) -> None:
+    with pytest.raises((OSError, UnicodeError)) as failed:
+        await asyncio.get_running_loop().create_server(asyncio.Protocol, host, 0)
+    assert isinstance(failed.value, OSError | UnicodeError)
+    error = CannotListen(options, host, 0, failed.value)
+
+    assert f"{error.option}: {error}".startswith(said)
+    assert str(error).endswith("; name an address of this machine, as 127.0.0.1")
+    assert "None" not in str(error)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "1e999"])
+def test_a_grace_that_is_no_time_is_refused_with_the_name_of_its_option(value: str) -> None:
+    with pytest.raises(click.BadParameter) as refused:
+        run_operator.operator.make_context("operator", [f"--orphan-grace={value}"])
+    assert "'--orphan-grace'" in refused.value.format_message()
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--kubeconfig", "/nowhere/kubeconfig"), "--kubeconfig: kubeconfig: there is no file /nowhere/kubeconfig"),
+        (("--kubeconfig", "/nowhere/kubeconfig"), "--kubeconfig: there is no file /nowhere/kubeconfig; name a "),
         (("--namespaces", "a,B c", "--check"), "--namespaces: 'B c' is no namespace"),
         (("--namespaces", " , ", "--check"), "--namespaces: it names none"),
         (("--watch-filter", "b ad/", "--check"), "--watch-filter: 'b ad/' is no value of a label"),
         (("--own-namespace", "-x", "--check"), "--own-namespace: '-x' is no namespace"),
         (("--controllers", "metal9"), "there is no 'metal9'"),
         (("--port", "70000"), "70000"),
+        (("--webhook-host", " ", "--check"), "'--webhook-host': it is empty"),
     ],
 )
 def test_what_is_wrong_is_named(words: tuple[str, ...], said: str) -> None:
-    ran = subprocess.run(command(*words), capture_output=True, encoding="utf-8", check=False, timeout=60)
+    ran = run_forked(command(*words), timeout=60)
 
     assert ran.returncode == 2
     assert said in ran.stderr

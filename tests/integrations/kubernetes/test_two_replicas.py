@@ -72,12 +72,15 @@ def asked(replica: Replica) -> float:
 
 
 def until_asked(space: Namespace, replica: Replica) -> None:
-    """Wait until the server asks a replica: it hears of a changed webhook some time later."""
+    """Wait until the server asks a replica, and trusts it: it hears of a changed URL or CA some time later."""
     before = asked(replica)
 
     def is_asked() -> bool:
         body = {"apiVersion": IP_CLAIM.api_version, "kind": "IPClaim", "metadata": {"generateName": "dry-"}}
-        space.ask("POST", f"{IP_CLAIM.path(space.name)}?dryRun=All", {**body, "spec": {"pool": {"name": "none"}}})
+        try:
+            space.ask("POST", f"{IP_CLAIM.path(space.name)}?dryRun=All", {**body, "spec": {"pool": {"name": "none"}}})
+        except RefusedByServer as error:
+            assert "failed to verify certificate" in str(error), error
         return asked(replica) >= before + 2  # both webhooks
 
     until(is_asked)

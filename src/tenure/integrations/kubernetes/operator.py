@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
-from tenure.integrations.kubernetes.operator_context import Controller, OperatorContext, PortTaken
+from tenure.integrations.kubernetes.metal3_data.render_controller import RenderController
+from tenure.integrations.kubernetes.operator_context import CannotListen, Controller, ListenOptions, OperatorContext
 from tenure.integrations.kubernetes.operator_samples import runtime_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime import credentials
@@ -27,7 +28,10 @@ REVIEWS, REVIEW_S = 2, 5.0
 MakeClient = Callable[[credentials.Loader, RuntimeMeter], ApiClient]
 """Make the client of the controllers; a test gives one whose writes fail."""
 MakeController = Callable[[OperatorContext], Controller]
-CONTROLLERS: dict[str, MakeController] = dict.fromkeys(CLAIM_KINDS, IpamController)
+CONTROLLERS: dict[str, MakeController] = {
+    **dict.fromkeys(CLAIM_KINDS, IpamController),
+    RenderController.name: RenderController,
+}
 """Every controller that ``--controllers`` may name (KD12). Claims of all kinds have one, since they share pools."""
 
 
@@ -78,8 +82,8 @@ async def started(settings: OperatorSettings, make_client: MakeClient = plain_cl
                 lambda: _samples(context, controllers),
                 review,
             )
-        except OSError as error:
-            raise PortTaken("--port", settings.host, settings.port, error) from error
+        except (OSError, UnicodeError) as error:
+            raise CannotListen(ListenOptions("--host", "--port"), settings.host, settings.port, error) from error
         try:
             ports = [await each.listen() for each in controllers]
             async with _at_work(context, controllers) as part_ended:

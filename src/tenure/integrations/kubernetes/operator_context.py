@@ -1,5 +1,6 @@
 """What the operator gives its controllers, and what it asks of them."""
 
+import errno
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -29,7 +30,7 @@ class Controller(Protocol):
     name: str
 
     async def listen(self) -> int:
-        """Open what others connect to, and return its port, 0 if there is none; raise ``PortTaken`` if it cannot be."""
+        """Open what others connect to, and return its port, 0 if there is none; raise ``CannotListen`` if it fails."""
         ...
 
     async def close(self) -> None:
@@ -53,9 +54,24 @@ class Controller(Protocol):
         ...
 
 
-class PortTaken(Exception):
-    """A port cannot be listened on; says which, and ``option`` where another one can be named."""
+ABOUT_PORTS = frozenset({errno.EADDRINUSE, errno.EACCES})
+"""What a server answers to a port that it cannot have; all other reasons are about the host."""
 
-    def __init__(self, option: str, host: str, port: int, error: OSError) -> None:
-        super().__init__(f"{host}:{port} cannot be listened on: {error.strerror}")
-        self.option = option
+
+@dataclass(frozen=True)
+class ListenOptions:
+    """The options that say where something is listened to."""
+
+    host: str
+    port: str
+
+
+class CannotListen(Exception):
+    """A place cannot be listened on; says which and why, and ``option`` is where another can be named."""
+
+    def __init__(self, options: ListenOptions, host: str, port: int, error: OSError | UnicodeError) -> None:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        is_port = isinstance(error, OSError) and error.errno in ABOUT_PORTS
+        advice = f"{options.port} 0 takes a free one" if is_port else "name an address of this machine, as 127.0.0.1"
+        super().__init__(f"{host}:{port} cannot be listened on: {reason}; {advice}")
+        self.option = options.port if is_port else options.host

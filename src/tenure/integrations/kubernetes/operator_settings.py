@@ -15,7 +15,7 @@ def own_identity() -> str:
 
 @dataclass(frozen=True)
 class OperatorSettings:
-    """Settings of ``tenure operator``; the command line has an option for each but those of the lease."""
+    """Settings of ``tenure operator``; the command line has an option for each but those of lease and marks."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -48,3 +48,9 @@ class OperatorSettings:
     """Look after objects with this value of the label ``cluster.x-k8s.io/watch-filter`` only (E7)."""
     orphan_grace_s: float = 600.0
     """After how long an address without a claim is released."""
+    claims_by_host: bool = False
+    """Whether claims that are made for machines are named by their hosts (KS7)."""
+    render_like_capm3: bool = False
+    """Whether only what CAPM3 renders is rendered: nothing for ``dnsServersFromIPPool`` in metadata."""
+    stale_mark_s: float = 120.0
+    """After how long the mark of a move is taken off an object that nobody deletes."""

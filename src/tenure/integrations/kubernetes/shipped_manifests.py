@@ -1,6 +1,7 @@
 """The manifests that are shipped: what a cluster needs before the operator runs there, as documents to apply."""
 
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 from importlib.resources import files as files_of
 from typing import Any
 
@@ -20,13 +21,14 @@ PARTS: dict[str, tuple[str, ...]] = {
     "namespace": ("namespace.yaml",),
     "crds": ("crds/ippools.yaml", "crds/ipclaims.yaml", "crds/ipaddresses.yaml"),
     "rbac": ("rbac.yaml",),
+    "render": ("render_rbac.yaml",),
     "user-roles": ("user_roles.yaml",),
     "webhooks": ("webhooks.yaml",),
     "deployment": ("deployment.yaml",),
     "flow-schema": ("flow_schema.yaml",),
 }
 """The files of each part, in the order in which a server must get them."""
-USUAL = tuple(name for name in PARTS if name != "flow-schema")
+USUAL = tuple(name for name in PARTS if name not in ("flow-schema", "render"))
 """What is applied where nothing is chosen."""
 
 
@@ -65,6 +67,17 @@ def documents_of(
     return found
 
 
+CONTRACT = "v1beta2"
+"""The contract of Cluster API that the definitions fulfil, as their labels say."""
+
+
+def provider_metadata() -> Object:
+    """Return what clusterctl asks of a provider beside its components: which releases fulfil which contract (KP16)."""
+    major, minor = (int(part) for part in version("tenure").split(".")[:2])
+    series = [{"major": major, "minor": minor, "contract": CONTRACT}]
+    return {"apiVersion": "clusterctl.cluster.x-k8s.io/v1alpha3", "kind": "Metadata", "releaseSeries": series}
+
+
 class _Dumper(yaml.SafeDumper):
     """Writes text in quotes wherever another reader of YAML could take it for a number, such as the name ``1e3``."""
 
@@ -90,6 +103,9 @@ def written(documents: list[Object], head: str = HEAD) -> str:
 
 def _documents_in(file: str, own_namespace: str, namespaces: list[str]) -> Iterator[Object]:
     """Yield the documents of a file; roles of single namespaces take the place of the role of the whole cluster."""
+    if file == "render_rbac.yaml" and namespaces:
+        yield from (_in(place, each) for place in namespaces for each in read_manifest(file, own_namespace))
+        return
     if file != "rbac.yaml" or not namespaces:
         yield from read_manifest(file, own_namespace)
         return
@@ -98,6 +114,15 @@ def _documents_in(file: str, own_namespace: str, namespaces: list[str]) -> Itera
         for document in read_manifest("role_only.yaml", own_namespace):
             document["metadata"]["namespace"] = namespace
             yield document
+
+
+def _in(namespace: str, document: Object) -> Object:
+    """Return a role of the whole cluster, or its binding, as one of a namespace."""
+    narrowed = {**document, "kind": document["kind"].removeprefix("Cluster")}
+    narrowed["metadata"] = {**document["metadata"], "namespace": namespace}
+    if "roleRef" in document:
+        narrowed["roleRef"] = {**document["roleRef"], "kind": "Role"}
+    return narrowed
 
 
 def _is_cluster_wide(document: Object) -> bool:

@@ -36,6 +36,10 @@ class ClaimLife:
     name: str
     asked: float
     uid: str = ""
+    address: str = ""
+    """What the claim itself says, by the name of the address object."""
+    version: int = 0
+    """In which version it said so first."""
     served: float = NEVER
     dismissed: float = NEVER
     gone: float = NEVER
@@ -95,8 +99,10 @@ class ClaimChronicle:
             return
         if delta.after is None:
             life.gone = now
-        elif kind_of(delta.after).given(delta.after):
+        elif given := kind_of(delta.after).given(delta.after):
             life.served = min(life.served, now)
+            life.address = life.address or given.removeprefix(f"{POOL}-").replace("-", ".")
+            life.version = life.version or version_of(delta.after)
 
     def address_changed(self, delta: Delta) -> None:
         """Note an address object."""
@@ -137,6 +143,9 @@ class ClaimChronicle:
 def _calls(life: ClaimLife, tenancies: list[Tenancy]) -> list[Call]:
     """Return a claim's life as calls: one that asks for an address, and one that gives it back."""
     asks = {"network": POOL, "owner": life.uid}
+    if not tenancies and life.address and life.dismissed < NEVER:
+        # The address came and went while its watch was broken; the claim, which has another watch, was seen with it.
+        tenancies = [Tenancy(POOL, life.address, life.version, life.uid, "", f"create-{life.uid}")]
     rows = tenancies if life.served < NEVER else []
     calls = [Call(f"create-{life.uid}", "allocate", asks, life.asked, life.served, rows=rows)]
     if life.dismissed < NEVER:

@@ -215,7 +215,8 @@ def _pool_faults(
     if mapping(pool, "status", "indexes") != truth:
         yield f"{name}: status.indexes is {mapping(pool, 'status', 'indexes')}, the truth is {truth}"
     counts = mapping(pool, "status", "tenure", "addresses")
-    if has_counts and (counts.get("used") != len(addresses) or counts.get("waiting")):
+    counted = (counts.get("used") or 0) + (counts.get("outside") or 0)
+    if has_counts and (counted != len(addresses) or counts.get("waiting")):
         yield f"{name}: status counts {counts}, and there are {len(addresses)}"
     if cluster := text(pool, "spec", "clusterName"):
         yield from _cluster_faults(pool, cluster)

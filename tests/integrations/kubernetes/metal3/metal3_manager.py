@@ -3,35 +3,25 @@
 import contextlib
 import copy
 import subprocess
-import threading
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
-from tools.build_kube import TARGETS, find_program, module_folder
+from tools.build_kube import TARGETS, module_folder
 
-from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
-from tests.infrastructure.free_port import free_port
-from tests.infrastructure.kube import ADMIN, KubeServer
+from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.cluster import await_kind, create
 from tests.integrations.kubernetes.cluster_api import CLUSTERS, IPAM, definitions
+from tests.integrations.kubernetes.go_manager import go_manager, webhook_place
 
 PROGRAM = "metal3-ipam"
 OURS_ALONE = {
     "tenure", "allocationStrategy", "owner", "ipAddress", "Address", "Name", "allocations", "addresses",
 }  # fmt: skip
 """Fields of our definitions that Metal3's do not have (KD2, KD3)."""
-AS = "manager"
-"""What the program is called in Metal3's image; the server names the manager of written fields so."""
-READY_S = 60.0
-UNTHROTTLED = ("--kube-api-qps=10000", "--kube-api-burst=10000")
 
 
 def own_definitions() -> list[dict[str, Any]]:
@@ -60,46 +50,12 @@ def install_beside(server: KubeServer, definitions: Sequence[dict[str, Any]]) ->
 
 
 @contextlib.contextmanager
-def metal3_manager(server: KubeServer, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run Metal3's manager as the administrator for as long as the block; it is ended as a cluster ends it."""
-    with TemporaryDirectory(prefix="metal3-") as name:
-        folder, health = Path(name), f"127.0.0.1:{free_port()}"
-        made = serving_certificates.make_certificate(["127.0.0.1"], timedelta(days=1))
-        (folder / "tls.crt").write_bytes(made.certificate)
-        (folder / "tls.key").write_bytes(made.key)
-        command = [
-            AS, f"--kubeconfig={server.kubeconfig(ADMIN)}",
-            f"--webhook-cert-dir={folder}", f"--webhook-port={free_port()}", f"--health-addr={health}",
-            "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics", *words,
-        ]  # fmt: skip
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(command, executable=find_program(PROGRAM, build=False), stdout=log, stderr=log)
-        try:
-            _await_ready(process, health, folder / "log")
+def metal3_manager(server: KubeServer, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run Metal3's manager as the administrator for as long as the block."""
+    with TemporaryDirectory(prefix="metal3-") as folder:
+        place = webhook_place(Path(folder))
+        with go_manager(PROGRAM, server, place, *words) as process:
             yield process
-        finally:
-            process.terminate()
-            # It waits for its leases and watches to end, which nothing here needs.
-            killer = threading.Timer(5.0, process.kill)
-            killer.start()
-            process.wait()
-            killer.cancel()
-
-
-def _await_ready(process: subprocess.Popen[bytes], health: str, log: Path) -> None:
-    deadline = time.monotonic() + READY_S
-    while not _is_ready(health):
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(log.read_text("utf-8")[-3000:])
-        time.sleep(0.1)
-
-
-def _is_ready(health: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://{health}/readyz", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except (OSError, urllib.error.URLError):
-        return False
 
 
 def _cut(document: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
@@ -21,6 +22,8 @@ import yaml
 from tenure.integrations.kubernetes import operator as shell
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3_data.render_controller import RenderController
+from tenure.integrations.kubernetes.operator_context import Controller
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
@@ -187,6 +190,14 @@ class OperatorThread:
         self._thread.start()
         return self._ready.result(30)
 
+    def readiness(self) -> str:
+        """Return what it says of its readiness."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=10) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
+
     def stop(self) -> None:
         """Stop it, and wait."""
         self._loop.call_soon_threadsafe(self._stopped.set)
@@ -206,20 +217,25 @@ class OperatorThread:
 
     async def _work(self) -> None:
         async with shell.started(self._settings, self._make_client) as running:
-            (controller,) = running.controllers
-            assert isinstance(controller, IpamController)
+            (controller,) = (each for each in running.controllers if isinstance(each, IpamController))
             self.port = running.port
             with contextlib.ExitStack() as stack:
                 runner = None
                 if self._webhooks:
                     runner, port = await controller.host.start("127.0.0.1", 0)
                     stack.enter_context(registered(self._server, controller, port, self._settings))
-                while controller.caches.not_ready() or not running.context.lease.leads:  # noqa: ASYNC110 - two of them
+                while any(_unread(each) for each in running.controllers) or not running.context.lease.leads:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
                 self._ready.set_result(controller)
                 await self._stopped.wait()
                 if runner is not None:
                     await runner.cleanup()
+
+
+def _unread(controller: Controller) -> bool:
+    """Return whether a controller has not read everything yet."""
+    assert isinstance(controller, IpamController | RenderController)
+    return bool(controller.caches.not_ready())
 
 
 @contextlib.contextmanager
@@ -269,3 +285,12 @@ def operator_in(server: KubeServer, *namespaces: str, webhooks: bool = True, **w
         yield controller
     finally:
         thread.stop()
+
+
+def let_go(server: KubeServer, *kinds: ResourceType) -> None:
+    """Take the finalizers off what other tests have left: nobody serves it any more, and a definition waits for it."""
+    for kind in kinds:
+        for each in server.ask("GET", kind.path())["items"]:
+            path = kind.path(each["metadata"]["namespace"], each["metadata"]["name"])
+            body = {"metadata": {"finalizers": None}}
+            server.ask("PATCH", path, body, content_type="application/merge-patch+json")

@@ -15,6 +15,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     MADE_FOR,
     OWN_ADDRESS,
     POOL_FINALIZER,
+    annotations_of,
 )
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace
@@ -47,14 +48,14 @@ def test_c1_c2_a_claim_gets_the_first_address_and_the_objects_say_so(served: Nam
     assert claim["status"]["address"] == {"name": "p-10-0-0-10", "namespace": served.name}
     assert "errorMessage" not in claim["status"]
     assert claim["metadata"]["finalizers"] == [CLAIM_FINALIZER]
-    assert claim["metadata"]["annotations"][OWN_ADDRESS] == "10.0.0.10"
+    until(lambda: annotations_of(served.get(IP_CLAIM, "c1") or claim).get(OWN_ADDRESS) == "10.0.0.10")  # a bit later
     until(lambda: served.indexes() == {"c1": "10.0.0.10"})
     stored = served.get(IP_POOL, "p")
     assert stored is not None
     assert stored["metadata"]["finalizers"] == [POOL_FINALIZER]
     assert stored["status"]["lastUpdated"]
     until(lambda: not served.status().get("reserving"))
-    assert served.status()["addresses"] == {"total": 3, "free": 2, "used": 1, "kept": 0, "waiting": 0}
+    assert served.status()["addresses"] == {"total": 3, "free": 2, "used": 1, "kept": 0, "outside": 0, "waiting": 0}
     assert served.status()["conditions"][0]["reason"] == "Serving"
 
 
@@ -181,9 +182,13 @@ def test_c28_a_claim_for_a_pool_of_another_namespace_is_not_served(kube: KubeSer
 def test_c30_a_claim_waits_for_its_pool(served: Namespace) -> None:
     claim = served.claim("c1")
     assert claim["metadata"]["finalizers"] == [CLAIM_FINALIZER]
-    time.sleep(0.3)
+    said = served.message("c1", "IPPool")
+    assert said == "IPPool p does not exist; the claim is served as soon as it does"
+    (event,) = until(lambda: served.events(claim))
+    assert (event["reason"], event["note"], event["type"]) == ("NotServed", said, "Warning")
     served.pool("p", "10.0.0.1-10.0.0.9")
     assert served.ip("c1") == "10.0.0.1"
+    assert "errorMessage" not in (served.get(IP_CLAIM, "c1") or {})["status"]
 
 
 def test_c32_an_address_made_by_hand_is_never_given_to_another(served: Namespace) -> None:

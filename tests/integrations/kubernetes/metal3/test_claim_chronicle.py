@@ -20,7 +20,7 @@ VERSIONS = itertools.count(1)
 def a_claim(name: str, kind: str = IP_CLAIM.kind, given: str = "") -> Object:
     type = (METAL3 if kind == IP_CLAIM.kind else CLUSTER_API).claim
     status = {"address": {"name": given}} if kind == IP_CLAIM.kind else {"addressRef": {"name": given}}
-    metadata = {"namespace": "m3", "name": name, "uid": f"uid-{name}"}
+    metadata = {"namespace": "m3", "name": name, "uid": f"uid-{name}", "resourceVersion": str(next(VERSIONS))}
     return {"apiVersion": type.api_version, "kind": type.kind, "metadata": metadata, "status": status if given else {}}
 
 
@@ -41,7 +41,7 @@ def serve(chronicle: ClaimChronicle, name: str, address: str, kind: str = IP_CLA
     chronicle.lives[claim["metadata"]["uid"]] = ClaimLife(METAL3, name, asked=0.0, uid=claim["metadata"]["uid"])
     made = an_address(claim, address)
     see(chronicle, made)
-    chronicle.claim_changed(Delta(claim, a_claim(name, kind, given="any")))
+    chronicle.claim_changed(Delta(claim, a_claim(name, kind, given=f"{POOL}-{address}".replace(".", "-"))))
     return made
 
 
@@ -131,3 +131,16 @@ def test_a_claim_that_changes_its_address_is_seen() -> None:
     chronicle.witness.claim_changed(Delta(a_claim("a", given="any"), a_claim("a", given="other")))
 
     assert kinds(chronicle, left) == {"witnessed"}
+
+
+def test_an_address_that_came_and_went_unseen_is_what_its_claim_said() -> None:
+    """Watches of two kinds break at different times when a server is killed."""
+    chronicle = a_chronicle()
+    claim = a_claim("a")
+    life = chronicle.lives[claim["metadata"]["uid"]] = ClaimLife(METAL3, "a", asked=0.0, uid=claim["metadata"]["uid"])
+    chronicle.claim_changed(Delta(claim, a_claim("a", given=f"{POOL}-10-0-0-1")))
+    assert kinds(chronicle) == {"wrong answer"}, "a claim that lives has its address"
+    life.dismissed = 1.0
+    chronicle.claim_changed(Delta(claim, None))
+
+    assert kinds(chronicle) == set()

@@ -13,6 +13,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_CLAIM,
     IP_POOL,
     MADE_FOR,
+    MOVE,
     OWN_ADDRESS,
     PAUSED,
 )
@@ -30,6 +31,18 @@ from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedBySer
 def user(served: Namespace) -> ClusterApiUser:
     """Give a user of a served namespace."""
     return ClusterApiUser(served)
+
+
+def test_kd6_a_claim_has_the_label_by_which_clusterctl_moves_it(user: ClusterApiUser) -> None:
+    """From the webhook; where it is missing, as on claims from before, from the operator. Its address needs none."""
+    user.space.pool("p", "10.0.0.10-10.0.0.12", prefix=24)
+    made = user.claim("c1", labels={"mine": "yes"})
+    assert made["metadata"]["labels"] == {"mine": "yes", MOVE: ""}
+    until(lambda: OWN_ADDRESS in user.get("c1")["metadata"].get("annotations", {}))
+    user.space.patch(CLUSTER_API_CLAIM, "c1", {"metadata": {"labels": None}})
+
+    until(lambda: MOVE in (user.get("c1")["metadata"].get("labels") or {}))
+    assert MOVE not in user.served("c1")["metadata"]["labels"]
 
 
 def test_f1_f5_a_claim_gets_an_address_object_of_its_own_kind(user: ClusterApiUser) -> None:
@@ -86,7 +99,7 @@ def test_f2_c16_c17_a_full_pool_is_a_condition_until_there_is_space(
     user.claim("c3", annotations={"ipAddress": "10.9.9.9"})
     assert "out of range" in user.unserved("c3", "AllocationFailed")
     user.claim("c4", "none")
-    assert user.unserved("c4", "PoolNotReady") == "there is no IPPool none yet"
+    assert user.unserved("c4", "PoolNotReady") == "IPPool none does not exist; the claim is served as soon as it does"
 
     user.delete("c1")
     assert user.ip("c2") == "10.0.0.1"

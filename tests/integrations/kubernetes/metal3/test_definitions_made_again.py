@@ -8,22 +8,13 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS,
 from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.metal3_manager import cut_definitions, install_beside
-from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
+from tests.integrations.kubernetes.metal3.serving import Namespace, let_go, operator_in, until
 
 pytestmark = pytest.mark.xdist_group("private-kube")
 
 KINDS = (IP_POOL, IP_CLAIM, IP_ADDRESS)
 WITHIN_S = 60.0
 """A server takes its time to remove a definition, and an operator to look for it again."""
-
-
-def let_go(server: KubeServer) -> None:
-    """Take the finalizers off what other tests have left: nobody serves it any more, and a definition waits for it."""
-    for kind in KINDS:
-        for each in server.ask("GET", kind.path())["items"]:
-            path = kind.path(each["metadata"]["namespace"], each["metadata"]["name"])
-            body = {"metadata": {"finalizers": None}}
-            server.ask("PATCH", path, body, content_type="application/merge-patch+json")
 
 
 def is_there(server: KubeServer, path: str) -> bool:
@@ -41,7 +32,7 @@ def test_kp6_definitions_that_are_deleted_and_made_again_under_a_running_operato
     """It lets go what the server deletes with them, says what is missing, and serves what comes after them."""
     server = metal3_like_kube
     paths = [CUSTOM_RESOURCE_DEFINITION.path(name=f"{kind.plural}.{kind.group}") for kind in KINDS]
-    let_go(server)
+    let_go(server, *KINDS)
     with fresh_namespace(server) as name, operator_in(server, name) as controller:
         space = Namespace(server, name)
         space.pool("p", "10.0.0.1-10.0.0.9")

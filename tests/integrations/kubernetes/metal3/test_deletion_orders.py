@@ -25,7 +25,7 @@ from tests.infrastructure.kube_controllers import controller_manager
 from tests.integrations.kubernetes.cluster import await_kind, create, install
 from tests.integrations.kubernetes.cluster_api import CLUSTERS, IPAM, definitions, install_cluster_api
 from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
-from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
+from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, let_go, operator_in, until
 
 pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("deletion-orders")]
 
@@ -283,6 +283,7 @@ def _is_there(space: Namespace) -> Any:
 
 def test_kp6_definitions_that_are_deleted_take_their_objects_and_come_back(collected: KubeServer) -> None:
     """The operator runs on: addresses of the other kind stay, and the kind is served again when it is back."""
+    let_go(collected, CLUSTER_API.claim, CLUSTER_API.address)
     with fresh_namespace(collected) as name, operator_in(collected, name):
         space = Namespace(collected, name)
         space.pool("p", "10.0.0.1-10.0.0.9")

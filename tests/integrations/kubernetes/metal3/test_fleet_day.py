@@ -3,6 +3,8 @@
 import random
 import secrets
 
+import pytest
+
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.fleet_day import Day, FleetScale, fleet_day
 from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1, install_clusters
@@ -10,6 +12,7 @@ from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1, install_c
 SMALL = FleetScale(lanes=2, machines=12, rolled=4, rounds=1, passing=2)
 
 
+@pytest.mark.proof
 async def test_a_fleet_that_comes_rolls_grows_and_goes_leaves_nothing(kube: KubeServer) -> None:
     """Every machine gets an address before it is rolled; the memory of a day that is so short says nothing."""
     install_clusters(kube)

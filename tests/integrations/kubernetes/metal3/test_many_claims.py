@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, METAL3
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE, key_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace
@@ -95,6 +97,7 @@ def test_kp5_everything_is_read_again_between_the_lease_and_the_first_pick(kube:
     assert {kind.full_name: len(consistent_lists(read, kind)) for kind in READ} == {kind.full_name: 1 for kind in READ}
 
 
+@pytest.mark.proof
 async def test_kp11_a_burst_of_claims_does_not_lose_the_lease(kube: KubeServer) -> None:
     """The lease has a session of its own; all claims are served by the one leader."""
     with fresh_namespace(kube) as namespace, operator_in(kube, namespace, lease_times=TIMES) as controller:
@@ -110,6 +113,7 @@ async def test_kp11_a_burst_of_claims_does_not_lose_the_lease(kube: KubeServer) 
     assert len(found.addresses) == BURST
 
 
+@pytest.mark.proof
 async def test_many_pools_are_served_side_by_side(kube: KubeServer) -> None:
     """Each with claims of both kinds."""
     with fresh_namespace(kube) as namespace, operator_in(kube, namespace) as controller:

@@ -138,6 +138,10 @@ def test_whatever_happens_the_book_agrees_with_a_list_of_holders(strategy: str, 
         free = on_line - set(where.values())
         assert book.free == len(free) == book.free_of(Family.IPV4)
         assert book.held == len(set(where.values()))
+        inside = {place for place in set(where.values()) if spec.entry_at(place) is not None}
+        assert book.used == len(inside) == spec.size - book.free - book.kept_back
+        objects = {place for (sort, _), place in where.items() if sort == OBJECT}
+        assert book.outside == {place for place in objects if spec.entry_at(place) is None}
         pick = book.pick()
         assert pick in free if free else pick is None
         if strategy == "sequential" and free:

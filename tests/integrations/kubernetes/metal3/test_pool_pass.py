@@ -1,6 +1,7 @@
 """What comes between any two writes of a pass: other objects, other claims, lost answers. No server is needed."""
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -24,7 +25,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED
-from tenure.integrations.kubernetes.runtime.api_errors import NAMESPACE_GOING, ApiUnreachable, error_of
+from tenure.integrations.kubernetes.runtime.api_errors import NAMESPACE_GOING, ApiUnreachable, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered
@@ -62,6 +63,109 @@ async def test_an_address_made_by_hand_at_any_moment_of_a_pick_is_respected(at: 
     assert stage.given() == {"hand": "10.0.0.1", "p-10-0-0-2": "10.0.0.2"}
     assert stage.status("c")["address"]["name"] == "p-10-0-0-2"
     assert stage.caches.record(POOL).book.doubled == set()
+
+
+def shrink_pool(stage: Stage, at: tuple[str, ResourceType], *, is_seen: bool = True) -> None:
+    """Let a user take the first addresses out of the pool at the moment of the operator's first write of a sort."""
+
+    def shrink(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == at:
+            stage.before = lambda *write: None
+            entries = [{"start": "10.0.0.5", "end": "10.0.0.9"}]
+            stage.change(IP_POOL, "p", lambda each: each["spec"].update(pools=entries), is_seen=is_seen)
+
+    stage.before = shrink
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+@pytest.mark.parametrize("at", [("PATCH", IP_CLAIM), ("PATCH", IP_POOL), ("POST", IP_ADDRESS)])
+async def test_a_pick_from_a_range_that_goes_meanwhile_is_picked_again(
+    at: tuple[str, ResourceType], is_seen: bool
+) -> None:
+    """A15: at any moment of the pick, also where no webhook is asked about the change."""
+    stage = Stage()
+    stage.pool()
+    for name in ("a", "b"):
+        stage.claim(name, finalizers=[])
+    shrink_pool(stage, at, is_seen=is_seen)
+    with contextlib.suppress(WriteConflict):  # of the status, which is written again when the watch brings the pool
+        await stage.settle()
+    stage.see(IP_POOL, "p")
+    await stage.settle()
+
+    # What the operator could not know of became an address, as if it had been there before; the status says so.
+    left = {"10.0.0.1", "10.0.0.2"} if at == ("POST", IP_ADDRESS) and not is_seen else set()
+    status = stage.objects["ippools", "p"]["status"]["tenure"]
+    assert set(stage.given().values()) == (left or {"10.0.0.5", "10.0.0.6"})
+    assert {each["address"] for each in status.get("outside", [])} == left
+    counts = status["addresses"]
+    assert (counts["used"], counts["outside"], counts["free"]) == ((0, 2, 5) if left else (2, 0, 3))
+    assert "reserving" not in status
+    assert all(stage.status(name)["address"] for name in ("a", "b"))
+
+
+async def test_a_claim_that_waits_in_a_pool_that_was_cut_holds_no_reservation() -> None:
+    """It was about to get an address that the pool does not have any more, and nothing else is free."""
+    stage = Stage()
+    stage.pool(last="10.0.0.2")
+    stage.claim("c")
+    entries = [{"start": "10.0.0.9", "end": "10.0.0.9"}]
+    stage.address("hand", "10.0.0.9", "vip")
+
+    def cut(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("POST", IP_ADDRESS):
+            stage.before = lambda *write: None
+            stage.change(IP_POOL, "p", lambda each: each["spec"].update(pools=entries))
+
+    stage.before = cut
+    await stage.settle()
+
+    status = stage.objects["ippools", "p"]["status"]["tenure"]
+    assert stage.status("c") == {"errorMessage": "Exhausted IP Pools"}
+    assert stage.given() == {"hand": "10.0.0.9"}
+    assert "reserving" not in status
+    assert status["addresses"] == {"total": 1, "free": 0, "used": 1, "kept": 0, "outside": 0, "waiting": 1}
+
+
+async def test_an_address_that_a_claim_names_outside_of_the_pool_is_not_counted() -> None:
+    """It is nobody's, and the pool has as many addresses as before: what is free, used and kept back is all of it."""
+    stage = Stage()
+    stage.pool(last="10.0.0.4", gateway="10.0.0.1", preAllocations={"x": "10.0.0.2"})
+    stage.claim("moved", own="192.0.2.7")
+    stage.claim("c")
+    stage.address("hand", "192.0.2.8", "vip")
+    await stage.settle()
+
+    status = stage.objects["ippools", "p"]["status"]["tenure"]
+    assert status["addresses"] == {"total": 4, "free": 1, "used": 1, "kept": 2, "outside": 1, "waiting": 1}
+    assert status["outside"] == [{"address": "192.0.2.8", "name": "hand"}]
+    assert stage.status("moved")["errorMessage"] == "Address 192.0.2.7 is not one that IPPool p gives"
+
+
+async def test_pools_of_one_namespace_that_share_addresses_say_so_and_each_gives_them() -> None:
+    """Both have a condition and an event; when one of them goes or is changed, neither has any more."""
+    stage = Stage()
+    stage.pool("10.0.0.1", "10.0.0.9")
+    stage.pool("10.0.0.7", "10.0.0.20", name="q", namePrefix="q")
+    stage.pool("10.0.1.1", "10.0.1.9", name="apart", namePrefix="apart")
+    await stage.settle()
+
+    def shared(pool: str) -> list[str]:
+        conditions = stage.objects["ippools", pool]["status"]["tenure"]["conditions"]
+        assert conditions[0]["reason"] == "Serving"
+        return [each["message"] for each in conditions if each["type"] == "Overlapping"]
+
+    said = "it shares 10.0.0.7-10.0.0.9 with IPPool {}: each may give an address that the other has given"
+    assert (shared("p"), shared("q"), shared("apart")) == ([said.format("q")], [said.format("p")], [])
+    assert stage.events == ["Overlapping", "Overlapping"]
+    stage.claim("c")
+    await stage.settle()
+    assert stage.events.count("Overlapping") == 2
+
+    entries = [{"start": "10.0.0.10", "end": "10.0.0.20"}]
+    stage.change(IP_POOL, "q", lambda each: each["spec"].update(pools=entries))
+    await stage.settle()
+    assert (shared("p"), shared("q")) == ([], [])
 
 
 async def test_ks2_an_object_that_was_made_for_the_claim_and_is_seen_late_is_adopted() -> None:
@@ -113,9 +217,13 @@ async def test_a_claim_that_waits_for_its_pool_says_so_and_a_forged_status_is_ta
     stage.change(IP_CLAIM, "c", lambda each: each.update(status={"address": {"name": "of-another"}}))
     await stage.settle()
 
-    assert stage.status("c") == {}
-    assert "Waiting" in stage.events
+    assert stage.status("c") == {"errorMessage": "IPPool p does not exist; the claim is served as soon as it does"}
+    assert stage.events == ["NotServed"]
     assert stage.caches.record(POOL).without_address == 1
+    stage.pool()
+    await stage.settle()
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
+    assert "errorMessage" not in stage.status("c")
 
 
 async def test_kd7_what_others_made_beside_a_claims_own_address_stays_when_the_claim_goes() -> None:

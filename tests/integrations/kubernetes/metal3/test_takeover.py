@@ -9,8 +9,8 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS,
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
+from tests.integrations.kubernetes.go_manager import UNTHROTTLED
 from tests.integrations.kubernetes.metal3.metal3_manager import (
-    UNTHROTTLED,
     cluster_api_definitions,
     install_beside,
     metal3_manager,
@@ -88,9 +88,10 @@ def work(place: Namespace, leg: str, going: Sequence[str]) -> None:
     until(lambda: set(place.indexes()) == {*kept, *new}, WITHIN_S)
 
 
-def is_settled(objects: Sequence[Object]) -> bool:
-    """Return whether no object waits to be deleted."""
-    return not any(each["metadata"].get("deletionTimestamp") for each in objects)
+def unsettled(place: Namespace) -> list[Object]:
+    """Return the metadata of objects that wait to be deleted."""
+    found = (each["metadata"] for kind in (IP_POOL, IP_CLAIM, IP_ADDRESS) for each in place.all(kind))
+    return [each for each in found if each.get("deletionTimestamp")]
 
 
 def test_ks10_metal3_gives_200_addresses_ours_takes_over_and_metal3_again(place: Namespace) -> None:
@@ -119,7 +120,7 @@ def test_ks10_metal3_gives_200_addresses_ours_takes_over_and_metal3_again(place:
         work(place, "again", ["c8", "ours-3", "theirs-0"])
         kept = given(place)
         assert all(kept[name] == first[name] for name in first.keys() & kept.keys())
-        assert all(is_settled(place.all(kind)) for kind in (IP_POOL, IP_CLAIM, IP_ADDRESS))
+        assert unsettled(place) == []
         place.delete(IP_POOL, "p")
         for name in kept:
             place.delete(IP_CLAIM, name)

@@ -155,21 +155,63 @@ async def test_a_plug_in_that_hangs_is_not_waited_for(kube: KubeServer, tmp_path
 async def test_a_kubeconfig_with_wrong_parts_is_refused_with_a_reason(
     kube: KubeServer, tmp_path: Path, cluster: dict[str, str], user: dict[str, Any]
 ) -> None:
-    with pytest.raises(CredentialsMissing, match="kubeconfig: "):
-        await from_kubeconfig(kubeconfig(tmp_path, kube, user, **cluster))()
+    path = kubeconfig(tmp_path, kube, user, **cluster)
+    with pytest.raises(CredentialsMissing, match=r"cannot be used: .+; correct it, or name another") as refused:
+        await from_kubeconfig(path)()
+    assert str(refused.value).startswith(f"{path} cannot be used: ")
+    assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind": "Config"}', '{"contexts": [], "current-context": "c"}'])
-async def test_a_kubeconfig_that_says_nothing_useful_is_refused_with_a_reason(tmp_path: Path, text: str) -> None:
+NO_MAP = "is no kubeconfig: it has no clusters, users and contexts; correct it, or name another kubeconfig"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", NO_MAP),
+        ("[]", NO_MAP),
+        ("some words", NO_MAP),
+        ("a: 1\nb: {", "is no YAML: line 2, column 5: "),
+        ("a: \x00", "is no YAML: "),
+        ('{"kind": "Config"}', "cannot be used: "),
+        ('{"contexts": [], "current-context": "c"}', "cannot be used: "),
+    ],
+)
+async def test_a_kubeconfig_that_says_nothing_useful_is_refused_with_a_reason(
+    tmp_path: Path, text: str, said: str
+) -> None:
     path = tmp_path / "config"
     path.write_text(text, "utf-8")
 
-    with pytest.raises(CredentialsMissing, match="kubeconfig: "):
+    with pytest.raises(CredentialsMissing) as refused:
         await from_kubeconfig(str(path))()
+    assert str(refused.value).startswith(f"{path} {said}")
+    assert str(refused.value).endswith("; correct it, or name another kubeconfig")
+    assert "\n" not in str(refused.value)
+
+
+async def test_a_kubeconfig_that_is_not_there_is_named_with_where_its_name_came_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refusal(path: str | None) -> str:
+        with pytest.raises(CredentialsMissing) as refused:
+            await from_kubeconfig(path)()
+        return str(refused.value)
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/a:{tmp_path}/b")
+    advice = "name a kubeconfig that is there"
+    assert await refusal("/nowhere/x") == f"there is no file /nowhere/x; {advice}"
+    assert await refusal(None) == f"there is no file {tmp_path}/a:{tmp_path}/b (named by $KUBECONFIG); {advice}"
+    monkeypatch.delenv("KUBECONFIG")
+    assert await refusal(None) == f"there is no file ~/.kube/config; {advice}"
+    (tmp_path / "folder").mkdir()
+    said = f"{tmp_path}/folder cannot be read: Is a directory; allow it, or name another kubeconfig"
+    assert await refusal(f"{tmp_path}/folder") == said
 
 
 async def test_a_process_outside_of_a_cluster_has_no_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 
-    with pytest.raises(CredentialsMissing, match="service account: "):
+    with pytest.raises(CredentialsMissing, match="service account of this pod: "):
         await from_service_account()()

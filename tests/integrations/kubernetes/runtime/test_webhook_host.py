@@ -56,7 +56,7 @@ async def judge(request: AdmissionRequest) -> Decision:
     )
 
 
-def configurations(port: int, namespace: str) -> list[dict[str, Any]]:
+def configurations(port: int, namespace: str, host: str = "127.0.0.1") -> list[dict[str, Any]]:
     """Write the configurations of both webhooks; they ask by URL, since nothing routes Services here (KP2)."""
     hooks = [("ValidatingWebhookConfiguration", "/validate"), ("MutatingWebhookConfiguration", "/mutate")]
     return [
@@ -67,7 +67,7 @@ def configurations(port: int, namespace: str) -> list[dict[str, Any]]:
             "webhooks": [
                 {
                     "name": "toys.tenure.dev",
-                    "clientConfig": {"url": f"https://127.0.0.1:{port}{path}"},
+                    "clientConfig": {"url": f"https://{host}:{port}{path}"},
                     "rules": [
                         {
                             "apiGroups": [""],
@@ -94,14 +94,14 @@ async def only_validate(request: AdmissionRequest) -> Decision:
 
 @asynccontextmanager
 async def hosted(
-    server: KubeServer, secret: str, times: CertificateTimes
+    server: KubeServer, secret: str, times: CertificateTimes, place: str = "127.0.0.1"
 ) -> AsyncIterator[tuple[WebhookHost, WebhookCertificates, ApiClient]]:
     """Run a webhook host with the operator's rights, as a leader does."""
     admissions: dict[str, Admission] = {"/validate": only_validate, "/mutate": judge}
     host = WebhookHost(admissions, within_s=1.0)
     async with ApiClient(from_kubeconfig(str(server.kubeconfig(OPERATOR)))) as client:
-        runner, port = await host.start("127.0.0.1", 0)
-        for document in configurations(port, "hooked"):
+        runner, port = await host.start(place, 0)
+        for document in configurations(port, "hooked", place):
             create(server, document)
         kinds = [(VALIDATING, "tenure-operator"), (MUTATING, "tenure-operator")]
         certificates = WebhookCertificates(client, "tenure-system", secret, ["127.0.0.1"], kinds, times)
@@ -158,6 +158,32 @@ async def test_objects_are_judged_before_they_are_stored(server: KubeServer) -> 
         assert (await client.create(CONFIG_MAP, config_map("odd", "odd")))["data"] == {"text": "odd"}
         assert host.asked > 5
         assert host.took_s > 1.0  # the slow decision alone
+
+
+async def test_kp1_the_certificate_is_for_the_host_by_which_the_server_calls(server: KubeServer) -> None:
+    """Nobody names it to the operator: it is in the URL of the configurations, which the operator reads."""
+    async with hosted(server, "elsewhere", SOON, "127.0.0.2") as (_, _, client):
+        assert (await served(client, "by-another-host"))["metadata"]["labels"]["hooked"] == "yes"
+
+
+async def test_kp1_a_host_that_configurations_name_later_gets_into_the_certificate(
+    server: KubeServer, operator_client: ApiClient
+) -> None:
+    with configured(server):
+        keeper = Keeper(operator_client, "named-later")
+        first = await keeper.settle()
+        for kind, url in (
+            (VALIDATING, "https://[fd00:0::7]:9443/validate"),
+            (MUTATING, "https://Hooks.example.org./m"),
+        ):
+            found = await operator_client.get(kind.path(name="tenure-operator"))
+            step = {"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": url}
+            await operator_client.patch(kind, found, [step])
+        second = await keeper.settle()
+
+        names = [serving_certificates.names_of(base64.b64decode(each["tls.crt"])) for each in (first, second)]
+        assert names == [{"127.0.0.1"}, {"127.0.0.1", "fd00::7", "hooks.example.org"}]
+        assert await keeper.settle() == second
 
 
 async def test_a_certificate_expires_while_the_server_asks_and_no_request_fails(server: KubeServer) -> None:

@@ -1,13 +1,15 @@
 """Giving addresses to claims: the writes of a batch, and what becomes of each claim when one of them fails.
 
-The order (KP3, KP4): one conditional write on the pool reserves the addresses of a batch, each for a claim; the objects
-are created; the claims say that they are served. Only one leader can have reserved an address, since the pool's version
-is named; and a leader that takes over gives a claim what is reserved for it. A claim without its finalizer gets that
-first, with its address. The others name their address later (``name_served``): it is for a move to another cluster, and
-nothing here waits for it. Claims that are paused, as at the beginning of a move, name it at once (``NameAddress``).
+The order (KP3, KP4): where the pool is bound to a ledger, that grants the addresses; one conditional write on the pool
+reserves the addresses of a batch, each for a claim; the objects are created; the claims say that they are served. Only
+one leader can have reserved an address, since the pool's version is named; and a leader that takes over gives a claim
+what is reserved for it. A claim without its finalizer gets that first, with its address. The others name their address
+later (``name_served``): it is for a move to another cluster, and nothing here waits for it. Claims that are paused, as
+at the beginning of a move, name it at once (``NameAddress``).
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -16,11 +18,13 @@ from functools import partial
 from itertools import islice
 from typing import Literal
 
-from tenure.integrations.kubernetes.metal3.address_rights import holders_before, other_objects
-from tenure.integrations.kubernetes.metal3.claim_decision import PoolView, is_of_claim
+from tenure.integrations.kubernetes.metal3.address_rights import holders_before, other_objects, was_told
+from tenure.integrations.kubernetes.metal3.claim_decision import PoolView, is_given, is_of_claim
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites, has_finalizer
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
+from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
+from tenure.integrations.kubernetes.metal3.ledger_state import LedgerAway, LedgerRefused, LedgerTrouble
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     address_name,
     owner_uids,
@@ -28,7 +32,7 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import Unserved
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of, was_served
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import is_fit_to_move, reference_of, was_served
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_terminating
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
@@ -74,6 +78,8 @@ class AddressGiving:
     events: EventRecorder
     again: Again
     meter: IpamMeter = field(default_factory=IpamMeter)
+    ledgers: PoolLedgers | None = None
+    """The ledgers that pools are bound to; nothing, where none can be."""
 
     def pick(self, view: PoolView, record: PoolRecord, claim: Object) -> int | None:
         """Pick a free address whose object name is free, too: pools of one prefix share their names."""
@@ -104,10 +110,12 @@ class AddressGiving:
         for claim, position in named:
             if claim is None or self.caches.claim_of_uid(uid_of(claim)) is None:
                 continue  # it changed meanwhile, or it went
-            if holders_before(claim, position, record.book, self.caches):
-                self.look_again(view, record, claim)
-            else:
+            if self._is_to_be_had(view, record, claim, position):
                 chosen.append((claim, position))
+            else:
+                self.look_again(view, record, claim)
+        if self.ledgers is not None and record.book.spec.ledger is not None:
+            chosen = await self._granted(self.ledgers, view, record, chosen)
         pool = await self._reserve(view, record, chosen) if chosen else None
         if pool is not None:
             says = len(chosen) <= FEW
@@ -115,6 +123,27 @@ class AddressGiving:
                 partial(self.guarded, record, claim, partial(self._give, view, record, pool, claim, position, says))
                 for claim, position in chosen
             )
+
+    async def _granted(
+        self, ledgers: PoolLedgers, view: PoolView, record: PoolRecord, chosen: list[tuple[Object, int]]
+    ) -> list[tuple[Object, int]]:
+        """Return those that have their address in the ledger by now; the others are looked at again.
+
+        All are asked for at once: the ledger makes one transaction of many.
+        """
+        asked = (ledgers.grant(view.key, claim, position) for claim, position in chosen)
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        granted = []
+        for (claim, position), outcome in zip(chosen, outcomes, strict=True):
+            if isinstance(outcome, LedgerRefused):
+                self.look_again(view, record, claim)
+            elif isinstance(outcome, LedgerAway):
+                self.failed(record, claim, outcome)
+            elif outcome is not None:
+                raise outcome
+            else:
+                granted.append((claim, position))
+        return granted
 
     async def _name(self, record: PoolRecord, claim: Object, position: int) -> tuple[Object | None, int]:
         """Write the address on a claim without its finalizer; return the claim, or nothing if it changed meanwhile."""
@@ -126,8 +155,13 @@ class AddressGiving:
             self.failed(record, claim, error)
             return None, position
 
+    def _is_to_be_had(self, view: PoolView, record: PoolRecord, claim: Object, position: int) -> bool:
+        """Return whether a claim can have what was decided on: nobody got it meanwhile, and the pool still gives it."""
+        is_taken = bool(holders_before(claim, position, record.book, self.caches))
+        return not is_taken and is_given(claim, position, view)
+
     def look_again(self, view: PoolView, record: PoolRecord, claim: Object) -> None:
-        """Look again at a claim whose address another one holds by now."""
+        """Look again at a claim whose address is not to be had any more."""
         self.meter.conflicts += 1
         record.dirty.add(id_of(claim))
         self.again(view.key, 0.0)
@@ -155,11 +189,11 @@ class AddressGiving:
             return  # it went meanwhile; what it leaves is released with it
         if id.namespace in self.caches.terminating:
             return  # it goes with its namespace
-        if holders_before(claim, position, record.book, self.caches):
-            self.look_again(view, record, claim)  # an object was made by hand since the address was reserved
+        if not self._is_to_be_had(view, record, claim, position):
+            self.look_again(view, record, claim)
             return
         address = await self._created(view, record, pool, claim, position)
-        if address is None or not await self._is_alone(view, record, claim, position, address):
+        if address is None or not await self._may_stay(view, record, claim, position, address):
             return
         name = key_of(address)[1]
         if was_served(claim):
@@ -170,7 +204,7 @@ class AddressGiving:
         await self.claims.say_served(current, address)
         record.unsettled.discard(id)
         record.succeeded(id)
-        if own_address(current) != position:
+        if not is_fit_to_move(current, position):
             record.name_later(id)
         self.meter.served += 1
         if says:
@@ -220,25 +254,33 @@ class AddressGiving:
         claims = (self.caches.claim(id) for id in record.dirty)
         return any(claim is None or not was_served(claim) or is_terminating(claim) for claim in claims)
 
-    async def _is_alone(
+    async def _may_stay(
         self, view: PoolView, record: PoolRecord, claim: Object, position: int, address: Object
     ) -> bool:
-        """Return whether a new object is the only one for its address; else it goes, and the claim is looked at again.
+        """Return whether a new object is what its claim gets; else it goes, and the claim is looked at again.
 
         An object of another name may have been made by hand just before. Once the watch has reached the version of
-        ours, every earlier one is known; and a later one is refused by the webhook, which knows of ours. If ours cannot
-        be deleted now, the next decision about the claim withdraws it.
+        ours, every earlier one is known; and a later one is refused by the webhook, which knows of ours. So it is with
+        ranges of the pool that leave the address out: the webhook refuses them, but there may be none. If ours cannot
+        be deleted now, the next decision about the claim withdraws it, or the claim keeps it.
         """
         await self._reach(address)
         others = other_objects(address, position, record.book)
         # Or one for this very claim, which is adopted then (KS2).
         made = [each for each in self.caches.addresses_for(claim) if key_of(each) != key_of(address)]
-        if not others and not any(is_of_claim(each, claim, view) for each in made):
+        if others or any(is_of_claim(each, claim, view) for each in made):
+            LOG.warning("%s/%s: %s has another object, too; ours goes", *view.key, format_address(position))
+        elif not was_told(claim, address) and not is_given(claim, position, view):
+            LOG.warning("%s/%s: %s is not in the pool any more; ours goes", *view.key, format_address(position))
+        else:
             return True
-        LOG.warning("%s/%s: %s has another object, too; ours goes", *view.key, format_address(position))
+        await self._withdraw(view, record, claim, address)
+        return False
+
+    async def _withdraw(self, view: PoolView, record: PoolRecord, claim: Object, address: Object) -> None:
+        """Delete a new object of which nobody was told, and look at its claim again."""
         await self.claims.delete_address(self.caches.addresses_like(address).get(key_of(address)) or address)
         self.look_again(view, record, claim)
-        return False
 
     async def _reach(self, address: Object) -> None:
         """Wait until the watch has brought what was written before an address, of its kind."""
@@ -290,6 +332,10 @@ class AddressGiving:
             await work()
         except (ApiError, ApiUnreachable) as error:
             self.failed(record, claim, error)
+        except LedgerTrouble as error:
+            self.failed(record, claim, error)
+            with contextlib.suppress(ApiError, ApiUnreachable):
+                await self.refuse(claim, str(error), Unserved.POOL_NOT_READY)
         else:
             record.succeeded(id_of(claim))
 

@@ -39,7 +39,9 @@ from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     was_served,
 )
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_terminating
+from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
 from tenure.integrations.kubernetes.metal3.pool_book import (
+    LEDGER,
     LOST,
     OBJECT,
     OF_CLAIMS,
@@ -150,7 +152,14 @@ def holders_before(claim: Object, position: int, book: PoolBook, claims: KnownCl
         rival = claims.claim_of_uid(uid) if sort in OF_CLAIMS else None
         return rival is None or _place(rival, position, book) < mine
 
-    return [holder for holder in book.others_at(position, uid_of(claim)) if is_before(holder)]
+    return [
+        holder for holder in book.others_at(position, uid_of(claim), _own_in_ledger(claim, book)) if is_before(holder)
+    ]
+
+
+def _own_in_ledger(claim: Object, book: PoolBook) -> list[Holder]:
+    """Return a claim as a holder that a ledger names."""
+    return [(LEDGER, ledger_owner(book.spec.ledger.realm, id_of(claim)))] if book.spec.ledger is not None else []
 
 
 def _place(claim: Object, position: int, book: PoolBook) -> tuple[Title, tuple[str, str], str]:

@@ -1,7 +1,7 @@
 """What is to be done about a claim, decided from what is known and without writing anything."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.address_rights import (
     KnownClaims,
@@ -9,6 +9,7 @@ from tenure.integrations.kubernetes.metal3.address_rights import (
     is_withdrawn,
     owner_of,
 )
+from tenure.integrations.kubernetes.metal3.ledger_state import LedgerRow, LedgerState, is_of
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     is_made_here,
     owner_uids,
@@ -21,6 +22,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     AddressWish,
     WishKind,
     foreign_finalizers,
+    is_fit_to_move,
     is_picked_here,
     own_address,
     was_served,
@@ -33,6 +35,8 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     finalizers_of,
     is_terminating,
 )
+from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding
 from tenure.integrations.kubernetes.metal3.pool_book import LOST, RESERVED, Holder, PoolBook, holder_of
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
@@ -95,6 +99,14 @@ class EndRelease:
 
 
 @dataclass(frozen=True)
+class GiveBack:
+    """The ledger granted the claim an address that the pool does not give any more, and nobody was told: it goes back.
+
+    Then another address is picked.
+    """
+
+
+@dataclass(frozen=True)
 class TakeAddress:
     """The claim gets this address, for which there is no object yet."""
 
@@ -114,7 +126,16 @@ class ReleaseAddresses:
 
 
 Action = (
-    Leave | Refuse | Adopt | NameAddress | WithdrawAddresses | EndRelease | TakeAddress | PickAny | ReleaseAddresses
+    Leave
+    | Refuse
+    | Adopt
+    | NameAddress
+    | WithdrawAddresses
+    | EndRelease
+    | GiveBack
+    | TakeAddress
+    | PickAny
+    | ReleaseAddresses
 )
 
 
@@ -145,6 +166,8 @@ class PoolView:
     """Whether the namespace takes no new objects, since it is being deleted (KP8)."""
     allows_outside: bool = False
     """What the operator's flag says of pre-allocations outside the entries."""
+    ledger: LedgerState = field(default_factory=LedgerState)
+    """What is known of the ledger of a pool that is bound to one."""
 
     @property
     def is_paused(self) -> bool:
@@ -201,7 +224,7 @@ def _is_unnamed(claim: Object, view: PoolView) -> bool:
     found = _best(claim, candidates)
     if found is None or key_of(found)[1] != kind_of(claim).given(claim) or not is_made_here(found):
         return False
-    return own_address(claim) != position_of(found) and not _is_being_moved(claim, candidates, view)
+    return not is_fit_to_move(claim, position_of(found)) and not _is_being_moved(claim, candidates, view)
 
 
 def _decide_new(claim: Object, view: PoolView) -> Action:
@@ -209,7 +232,8 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
     if view.is_namespace_going:
         return Leave("its namespace is being deleted")
     if view.pool is None:
-        return Leave(f"there is no IPPool {view.key[1]} yet", says=True)
+        missing = f"IPPool {view.key[1]} does not exist; the claim is served as soon as it does"
+        return Refuse(missing, why=Unserved.POOL_NOT_READY)
     if DELETE_FOR_MOVE in annotations_of(view.pool):
         return Leave("its pool is being moved")
     if is_terminating(view.pool):
@@ -221,7 +245,28 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
         return Refuse(f"IPPool {view.key[1]} cannot be read: {faults}", why=Unserved.POOL_NOT_READY)
     if view.book.spec.external:
         return Leave(f"IPPool {view.key[1]} is external: an IPAddress for this claim is waited for", says=True)
-    return _former(claim, view) or _picked(claim, view)
+    by_ledger = _by_ledger(claim, view.book.spec.ledger, view) if view.book.spec.ledger is not None else None
+    return by_ledger or _former(claim, view) or _picked(claim, view)
+
+
+def _by_ledger(claim: Object, binding: LedgerBinding, view: PoolView) -> Action | None:
+    """Decide about a claim whose ledger does not answer, or has an address for it; nothing, if any address will do."""
+    if view.ledger.away:
+        return Refuse(f"The ledger of IPPool {view.key[1]}: {view.ledger.away}", why=Unserved.POOL_NOT_READY)
+    owner, own = ledger_owner(binding.realm, id_of(claim)), own_address(claim)
+    row = view.ledger.rows.get(owner)
+    position = row.position if row is not None else view.ledger.set_aside.get(owner)
+    if position is None:
+        return None
+    if row is not None and _is_mere_pick(row, claim) and not is_given(claim, position, view):
+        return GiveBack()
+    shown = f"Address {format_address(position)}"
+    if row is not None and not is_of(row, claim):
+        held = f"{shown} is held in the ledger by {owner}, for another claim of this name"
+        return Refuse(f"{held}: one that was removed by force, or one of another cluster of this realm", position)
+    if own not in (None, position):
+        return Refuse(f"{shown} is what the ledger has for {owner}, not {format_address(own)}", position)
+    return _unless_held(claim, position, view, shown)
 
 
 def _former(claim: Object, view: PoolView) -> Action | None:
@@ -264,17 +309,56 @@ def _picked(claim: Object, view: PoolView) -> Action:
 
 def _own(claim: Object, position: int, view: PoolView) -> Action:
     """Decide about the address that a claim had before, here or elsewhere: it gets that one, or waits (KD6)."""
-    spec, name = view.book.spec, key_of(claim)[1]
-    is_its = spec.pre_allocations.get(name) == position
-    kept_for_others = position in spec.fixed and not is_its
-    # What the claim had is made again also where the pool has been changed since, or others chose it (KP9). That it had
-    # it counts if this process has seen the object; a status says so only as long as nobody forges it.
-    was_picked = is_picked_here(claim) and spec.entry_at(position) is not None
-    was_its = view.book.position_of((LOST, uid_of(claim))) == position
-    known = view.book.is_on_line(position) or is_its or was_picked or was_its
-    if kept_for_others or not known:
+    if not is_given(claim, position, view):
         return Refuse(f"Address {format_address(position)} is not one that IPPool {view.key[1]} gives", position)
     return _unless_held(claim, position, view, f"Address {format_address(position)}")
+
+
+def is_given(claim: Object, position: int, view: PoolView) -> bool:
+    """Return whether an address is one that the pool, as it is now, gives to a claim; whoever holds it.
+
+    ====================================================================  ===================
+    the address is                                                        the claim may get it
+    ====================================================================  ===================
+    what the ledger of the pool has for the claim, by more than a pick    yes
+    pre-allocated: to the claim                                           yes
+    pre-allocated: to another                                             no
+    one that is picked                                                    yes
+    in an entry, kept back or drained, and was picked for this claim      yes
+    in any place, and the claim had it when its object went (KP9)         yes
+    anything else: in no entry, or kept back                              no
+    ====================================================================  ===================
+
+    It is asked again when an address that was picked is about to become an object, and when it has become one: the pool
+    may have been changed meanwhile. That a claim had an address counts if this process has seen the object; a status
+    says so only as long as nobody forges it.
+    """
+    spec, name = view.book.spec, key_of(claim)[1]
+    if _has_in_ledger(claim, position, view):
+        return True
+    if position in spec.fixed:
+        return spec.pre_allocations.get(name) == position
+    was_picked = is_picked_here(claim) and spec.entry_at(position) is not None
+    was_its = view.book.position_of((LOST, uid_of(claim))) == position
+    return view.book.is_on_line(position) or was_picked or was_its
+
+
+def _has_in_ledger(claim: Object, position: int, view: PoolView) -> bool:
+    """Return whether the ledger of a pool has an address for a claim, by more than a pick of this operator."""
+    if (binding := view.book.spec.ledger) is None:
+        return False
+    owner = ledger_owner(binding.realm, id_of(claim))
+    row = view.ledger.rows.get(owner)
+    if view.ledger.set_aside.get(owner) == position:
+        return True
+    return row is not None and row.position == position and not _is_mere_pick(row, claim)
+
+
+def _is_mere_pick(row: LedgerRow, claim: Object) -> bool:
+    """Return whether a ledger holds an address because it was picked for this very claim, and nobody was told of it."""
+    is_brought = own_address(claim) is not None and not is_picked_here(claim)
+    is_its = row.is_picked and row.claim_uid == uid_of(claim)
+    return is_its and not was_served(claim) and not is_brought
 
 
 def _wished(claim: Object, wish: AddressWish, view: PoolView) -> Action:

@@ -5,7 +5,7 @@ a crash: whatever stands after it leads the next leader to the same end.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.address_rights import ReadClaims, owner_of
@@ -18,8 +18,8 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     owner_uids,
     position_of,
 )
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind, Unserved
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind, Unserved
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_named, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
@@ -35,11 +35,12 @@ from tenure.integrations.kubernetes.runtime.patches import (
     Step,
     finalizer_steps,
     guarded,
+    label_steps,
     pointer,
     remove_finalizer,
     status_patch,
 )
-from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of, version_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of, version_of
 from tenure.kernel.addressing.addresses import format_address
 
 LOG = logging.getLogger(__name__)
@@ -89,8 +90,15 @@ class ClaimWrites:
 
     async def read_claim(self, like: Object, name: str) -> Object | None:
         """Read a claim from the server itself, and enter it into the cache; ``like``: a claim, or an address."""
+        return await self._read_claim(self.caches.claim_type(like), (key_of(like)[0], name))
+
+    async def read_claim_of_id(self, id: ClaimId) -> Object | None:
+        """Read a claim of which no object is known from the server itself, and enter it into the cache."""
+        return await self._read_claim(self.caches.claims_of_kind(kind_named(id)).kind or kind_named(id).claim, id.key)
+
+    async def _read_claim(self, type: ResourceType, key: Key) -> Object | None:
         try:
-            found = await self.client.get(self.caches.claim_type(like).path(key_of(like)[0], name))
+            found = await self.client.get(type.path(*key))
         except ObjectMissing:
             return None
         self.caches.claims_like(found).wrote(found)
@@ -143,16 +151,21 @@ class ClaimWrites:
         await self._patch_status(claim, status)
         return True
 
-    async def release(self, claim: Object, addresses: list[Object]) -> bool:
+    async def release(
+        self, claim: Object, addresses: list[Object], before_going: Callable[[], Awaitable[None]] | None = None
+    ) -> bool:
         """Delete the addresses of a claim that is going, then let the claim go; return whether it went.
 
         An address goes before its claim (D1). One that has finalizers of others stays, and its claim with it.
+        ``before_going`` is done between the two; if it fails, the claim stays.
         """
         all_gone = True
         for address in addresses:
             all_gone = await self.delete_address(address) and all_gone
         if not all_gone:
             return False
+        if before_going is not None:
+            await before_going()
         kind = kind_of(claim)
         if has_finalizer(claim):
             self.check()
@@ -231,7 +244,7 @@ def has_finalizer(claim: Object) -> bool:
 def _metadata_steps(claim: Object, position: int, *, is_picked: bool) -> list[Step]:
     """Return what must be added to a claim's metadata: the finalizer, its address, and for which uid it was picked.
 
-    An address that was adopted was not picked here, so it is never exchanged for another.
+    An address that was adopted was not picked here, so it is never exchanged for another. Some claims get a label, too.
     """
     annotations = annotations_of(claim)
     wanted = {OWN_ADDRESS: format_address(position)}
@@ -244,4 +257,6 @@ def _metadata_steps(claim: Object, position: int, *, is_picked: bool) -> list[St
     ]
     if not annotations:
         steps = [{"op": "add", "path": "/metadata/annotations", "value": wanted}]
+    if kind_of(claim).lacks_label(claim):
+        steps += label_steps(claim, kind_of(claim).move_label)
     return steps if is_terminating(claim) else steps + finalizer_steps(claim, kind_of(claim).claim_finalizer)

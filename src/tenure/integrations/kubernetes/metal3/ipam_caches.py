@@ -6,7 +6,7 @@ Every replica follows the server this way. So webhooks can judge on each of them
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -42,9 +42,10 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec, read_pool_spec
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
-from tenure.integrations.kubernetes.metal3.other_writers import note_metal3s_write
+from tenure.integrations.kubernetes.metal3.other_writers import METAL3S_IPAM
 from tenure.integrations.kubernetes.metal3.pool_book import (
     CLAIM,
+    LEDGER,
     LOST,
     NAME,
     OBJECT,
@@ -54,6 +55,7 @@ from tenure.integrations.kubernetes.metal3.pool_book import (
     Holder,
     holder_of,
 )
+from tenure.integrations.kubernetes.metal3.pool_overlaps import PoolOverlaps
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_status import foreign_entry
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -64,6 +66,7 @@ from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tenure.integrations.kubernetes.runtime.terminating_namespaces import TerminatingNamespaces
+from tenure.kernel.plan.plan_model import Network
 
 Wake = Callable[[Key], None]
 """Ask for a pass over a pool."""
@@ -94,8 +97,11 @@ class IpamCaches:
         self._records: dict[Key, PoolRecord] = {}
         self._blocked: dict[Key, set[Key]] = {}
         """Pools whose books have an address that cannot be given, by the object of another pool that has its name."""
+        self.overlaps = PoolOverlaps()
         self._moved: set[ClaimId] = set()
         """Claims whose address was deleted because it was moved to another cluster (KD6)."""
+        self._moved_claims: OrderedDict[str, None] = OrderedDict()
+        """Uids of claims that were deleted because they were moved: whatever a ledger holds for them lives on (E9)."""
         self._gone: OrderedDict[str, bool] = OrderedDict()
         """Uids of claims that went lately: what is still reserved for them is not. With whether they went by force, so
         that an address that is seen only now is released as well."""
@@ -103,7 +109,7 @@ class IpamCaches:
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> InformerGroup:
             # Metal3's kinds have one version. Of the others another version may be served.
             is_metal3s = kind.group == GROUP
-            trim = note_metal3s_write if is_metal3s else drop_managed_fields
+            trim = METAL3S_IPAM.note_write if is_metal3s else drop_managed_fields
             more = partial(Informer, indexers=indexers, trim=trim, meter=meter, empties=is_metal3s)
             return InformerGroup(namespaces, lambda name: more(client, kind, namespace=name))
 
@@ -280,6 +286,8 @@ class IpamCaches:
         if sort in OF_CLAIMS:
             found = self.claim_of_uid(name)
             return f"{id_of(found).kind} {key_of(found)[1]}" if found else "a claim that is going"
+        if sort == LEDGER:
+            return f"{name} in the ledger"
         address = self._object_of(pool[0], name) if sort == OBJECT else None
         if address is None:
             return f"IPAddress {name.removeprefix(CLUSTER_API.holder_prefix)}"
@@ -317,8 +325,12 @@ class IpamCaches:
         return own_address(claim) is not None or lost is not None
 
     def free(self, record: PoolRecord, claim: Object) -> None:
-        """Let a claim not hold the address that it names: it waits for any."""
-        self._drop(record, (CLAIM, uid_of(claim)))
+        """Let a claim that waits for any address hold none: not one that it names, nor one that is reserved for it.
+
+        What is reserved for it cannot be given any more, or the claim would not wait: the pool was changed.
+        """
+        for sort in (CLAIM, RESERVED):
+            self._drop(record, (sort, uid_of(claim)))
 
     def end_pick(self, record: PoolRecord, claim: Object) -> None:
         """Let a pick hold nothing: its address has a reservation or an object by now, or was not to be had."""
@@ -347,6 +359,27 @@ class IpamCaches:
         for pool in list(self._records):
             self._wake(pool)
 
+    def was_moved(self, uid: str) -> bool:
+        """Return whether a claim was deleted because it was moved to another cluster, as far as this process saw it."""
+        return uid in self._moved_claims
+
+    def hold_in_ledger(self, pool: Key, holders: Mapping[Holder, int]) -> None:
+        """Let exactly these owners of a ledger hold addresses of a pool; what is free by that serves waiting claims."""
+        record = self.record(pool)
+        for holder in record.book.holders_of_sort(LEDGER):
+            if holders.get(holder) != record.book.position_of(holder):
+                self._drop(record, holder)
+        for holder, position in holders.items():
+            if record.book.position_of(holder) != position:
+                record.book.hold(holder, position)
+                record.is_status_due = True
+        self._wake(pool)
+
+    def drop_in_ledger(self, pool: Key, holder: Holder) -> None:
+        """Let an owner of a ledger hold nothing of a pool any more."""
+        self._drop(self.record(pool), holder)
+        self._wake(pool)
+
     def is_moved(self, claim: ClaimId) -> bool:
         """Return whether the address of a claim was deleted because it was moved to another cluster."""
         return claim in self._moved
@@ -360,15 +393,26 @@ class IpamCaches:
     def _pool_changed(self, delta: Delta) -> None:
         record, before, after = self.record(delta.key), delta.before, delta.after
         self._note_new(delta)
-        if after is None:
-            record.book.lay(PoolReading(PoolSpec(), []))
-        elif before is None or before.get("spec") != after.get("spec"):
-            record.book.lay(read_pool_spec(after.get("spec")))
+        if after is None or before is None or before.get("spec") != after.get("spec"):
+            record.book.lay(PoolReading(PoolSpec(), []) if after is None else read_pool_spec(after.get("spec")))
+            self._note_overlaps(delta.key, is_there=after is not None)
         self._reserve(record, reserved_in(after) if after else {})
         if after is None or before is None or _concerns_claims(before, after):
             record.look_again()
         record.is_status_due = True
         self._wake_or_tidy(delta.key)
+
+    def follow_plan(self, pool: Key, plan: Network | None) -> None:
+        """Let a pool have what the plan of its network in a ledger allows; nothing: that is not known."""
+        self.record(pool).book.follow_plan(plan)
+        self._note_overlaps(pool, is_there=self.pools.get(pool) is not None)
+
+    def _note_overlaps(self, pool: Key, *, is_there: bool) -> None:
+        """Note which addresses a pool has; pools that have some of these as well, or had, say so in their status."""
+        before = self.overlaps.others(pool)
+        self.overlaps.lay(pool, self.record(pool).book.spec if is_there else None)
+        for other, _ in before.items() ^ self.overlaps.others(pool).items():
+            self.status_due(other)
 
     def _note_new(self, delta: Delta) -> None:
         """Note that a namespace takes new objects: if it was being deleted, it is another one by now."""
@@ -421,8 +465,11 @@ class IpamCaches:
         if after is None or uid_of(after) != uid_of(before):
             # Without its definition, every claim is gone, and none was released.
             self._gone[uid_of(before)] = self.claims_like(before).is_there and _is_vanished(before, after)
-            if len(self._gone) > REMEMBERED:
-                self._gone.popitem(last=False)
+            if DELETE_FOR_MOVE in annotations_of(before):
+                self._moved_claims[uid_of(before)] = None
+            for remembered in (self._gone, self._moved_claims):
+                if len(remembered) > REMEMBERED:
+                    remembered.popitem(last=False)
             for address in self.addresses_owned(uid_of(before)):
                 self._note_left(address)
         for sort in OF_CLAIMS:

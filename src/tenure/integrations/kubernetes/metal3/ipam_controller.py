@@ -13,16 +13,21 @@ from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.ipam_samples import ipam_samples
+from tenure.integrations.kubernetes.metal3.ledger.ledger_orphans import LedgerOrphans
+from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.objects.address_objects import pool_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_named
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import WATCH_FILTER, labels_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL, WATCH_FILTER, labels_of
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
 from tenure.integrations.kubernetes.metal3.other_writers import OtherWriters
+from tenure.integrations.kubernetes.metal3.pool_overlaps import overlap_text
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
+from tenure.integrations.kubernetes.metal3.stale_marks import StaleMarks
 from tenure.integrations.kubernetes.metal3.unreadable_objects import UnreadableObjects
-from tenure.integrations.kubernetes.operator_context import OperatorContext, PortTaken
+from tenure.integrations.kubernetes.operator_context import CannotListen, ListenOptions, OperatorContext
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
@@ -64,17 +69,24 @@ class IpamController:
             context.client, settings.namespaces, context.meter, self.queue.add, self.queue.discard,
             context.events.terminating,
         )  # fmt: skip
-        self.others = OtherWriters(context.client, settings.namespaces, context.events)
-        for kind, objects in self.caches.own.items():
-            self.others.watch(kind, objects)
+        self.others = OtherWriters(context.client, context.events)
+        for kind in (IP_POOL, IP_CLAIM):  # an address has no status
+            self.others.watch(kind, self.caches.own[kind])
         kinds = [kind for name, kind in CLAIM_KINDS.items() if name in settings.controllers]
         claims = ClaimWrites(context.client, self.caches, self._check)
         self.orphans = OrphanWatch(
             self.caches, claims, context.events, self.meter, settings.orphan_grace_s, self._may_release, kinds
         )
-        pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self.orphans.of_pool)
-        giving = AddressGiving(self.caches, claims, pools, context.events, self.queue.add_after, self.meter)
+        self.ledgers = PoolLedgers(context.client, self.caches, self._check)
+        self.ledger_orphans = LedgerOrphans(
+            self.caches, self.ledgers, claims, context.events, self.meter, settings.orphan_grace_s, self._may_release_in
+        )
+        pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self._orphans_of)
+        giving = AddressGiving(
+            self.caches, claims, pools, context.events, self.queue.add_after, self.meter, self.ledgers
+        )
         self.passes = PoolPasses(self.caches, giving, self._serves, settings.allow_outside, kinds)
+        self.stale_marks = StaleMarks(context.client, self.caches, self._check, self._serves, settings.stale_mark_s)
         self.unreadable = UnreadableObjects(self.caches, context.events, self._serves, kinds)
         self._view = CachedView(self.caches, settings, kinds)
         self.host = WebhookHost(IpamAdmission(self._view).admissions)
@@ -90,8 +102,9 @@ class IpamController:
             return 0
         try:
             self._runner, port = await self.host.start(settings.webhook_host, settings.webhook_port)
-        except OSError as error:
-            raise PortTaken("--webhook-port", settings.webhook_host, settings.webhook_port, error) from error
+        except (OSError, UnicodeError) as error:
+            options = ListenOptions("--webhook-host", "--webhook-port")
+            raise CannotListen(options, settings.webhook_host, settings.webhook_port, error) from error
         return port
 
     async def close(self) -> None:
@@ -147,14 +160,25 @@ class IpamController:
     async def _serve(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.queue.work(self.passes.settle, WORKERS, self._report))
+            tasks.create_task(self.ledgers.run())
             tasks.create_task(self.orphans.run())
+            tasks.create_task(self.ledger_orphans.run())
+            tasks.create_task(self.stale_marks.run())
             tasks.create_task(self.unreadable.run())
 
     def _may_release(self, address: Object) -> bool:
         """Return whether an address without a claim may be released: not in a paused pool, nor in that of others."""
         key = pool_of(address)
-        pool = self.caches.pools.get(key) if key is not None else None
-        return key is not None and not self.caches.is_pool_paused(key) and (pool is None or self._serves(pool))
+        return key is not None and self._may_release_in(key)
+
+    def _may_release_in(self, key: Key) -> bool:
+        """Return whether what is without a claim in a pool may be released."""
+        pool = self.caches.pools.get(key)
+        return not self.caches.is_pool_paused(key) and (pool is None or self._serves(pool))
+
+    def _orphans_of(self, key: Key) -> list[Object]:
+        """Return what is without a claim in a pool: objects, and what its ledger holds."""
+        return self.orphans.of_pool(key) + self.ledger_orphans.of_pool(key)
 
     def _check(self) -> None:
         """Raise if this process must not write: it does not lead any more, or another controller is at work."""
@@ -205,6 +229,10 @@ class CachedView:
     def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
         """Return the claims that have an address of a pool, or are about to get it."""
         return self._caches.claims_at((namespace, pool), position)
+
+    def overlap_of(self, namespace: str, pool: str, spec: PoolSpec) -> str:
+        """Return what a pool of such a ``spec`` shares with others of its namespace."""
+        return overlap_text(self._caches.overlaps.others_of((namespace, pool), spec))
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects that name a claim."""

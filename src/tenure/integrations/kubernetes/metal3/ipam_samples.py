@@ -51,6 +51,11 @@ def _pools(caches: IpamCaches) -> Iterator[Sample]:
         labels = {"namespace": namespace, "pool": name}
         help = "Addresses that several objects hold."
         yield Sample("tenure_operator_doubled_addresses", help, "gauge", len(record.book.doubled), labels)
+        help = "Addresses that objects hold outside of the ranges of their pool."
+        yield Sample("tenure_operator_outside_addresses", help, "gauge", len(record.book.outside), labels)
+        help = "Other pools of the namespace that have addresses of this one."
+        shared = len(caches.overlaps.others((namespace, name)))
+        yield Sample("tenure_operator_pool_overlaps", help, "gauge", shared, labels)
         for family in Family:
             if record.book.spec.size_of(family):
                 by = {**labels, "family": FAMILY_NAMES[family]}

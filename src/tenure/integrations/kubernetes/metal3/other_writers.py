@@ -1,20 +1,38 @@
 """Another controller at work on the same kinds: it is noticed and ours stops, since two would undo each other (KD12).
 
-Metal3's manager is known by what it writes, and by its Lease. The server notes for each object which program wrote
-which fields; ``manager`` is what the program is called in Metal3's image, and in most others. Those may write claims,
-too: the provider of bare metal creates them. So only fields count that only a controller of these kinds writes,
-and only writes that come after ours has begun: what Metal3's manager wrote before a takeover stays in the objects.
+Whatever stops this operator is something that users of a namespace must not be able to do. What they may do, by the
+roles that are shipped and by Kubernetes' own role ``edit``, decides what counts:
+
+==============================================  ==================================  ==========================
+sign of Metal3's manager                        a user who may edit a namespace     counts
+==============================================  ==================================  ==========================
+a status changed, and the server noted it as    cannot change a status: it needs    yes
+the writer of that status                       a right on ``*/status``
+the server notes it as the writer of a status   can write ``managedFields`` as they  no
+that did not change                             like, of objects they may edit
+it made an address, or set its finalizer        can do so under any name            no
+its Lease is renewed, where its manifests put   cannot write there                  yes
+it
+its Lease is renewed in any other namespace     can write Leases                    no
+==============================================  ==================================  ==========================
+
+The server notes for each object which program wrote which fields; ``manager`` is what the program is called in Metal3's
+image, and in most others. An event of a watch is exactly one request. A request to the object itself leaves its status
+alone, and a request to the status leaves the notes on other writers alone. So an event that changes both was a write of
+the status by that program. What Metal3's manager wrote before a takeover stays in the objects, and changes no more.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import ADDRESS_FINALIZER, field, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, text
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectMissing
+from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.leader_lease import NotLeading
@@ -23,11 +41,8 @@ from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Key, Ob
 
 LOG = logging.getLogger(__name__)
 
-METAL3S_NAMES = frozenset({"manager", "ip-address-manager"})
-"""What Metal3's manager is called by servers: the name of its program, in its image and as Go builds it."""
-METAL3S_LEASE = "controller-leader-election-ipam-capm3"
-WRITTEN = "writtenByMetal3"
-"""Where objects in caches have the time of such a write, in their metadata; no server knows this field."""
+WRITTEN = "statusWrittenByOther"
+"""Where objects in caches have the times of such writes, in their metadata; no server knows this field."""
 LOOKS_EVERY_S = 60.0
 RECENT = timedelta(minutes=10)
 """A Lease that was renewed within this time, by clocks that may differ, may have a holder that renews it again."""
@@ -35,23 +50,33 @@ LONGEST_WAIT_S = 60.0
 ADVICE = "nothing is done about these kinds: stop the other controller, then restart this operator"
 
 
-def note_metal3s_write(object: Object) -> None:
-    """Drop ``managedFields``, and note when Metal3's manager wrote what only a controller of the kind writes."""
-    entries = object["metadata"].pop("managedFields", None) or ()
-    times = [text(entry, "time") for entry in entries if _is_metal3s(entry)]
-    if times:
-        object["metadata"][WRITTEN] = max(times)
+@dataclass(frozen=True)
+class OtherManager:
+    """A program that serves the same kinds, and what it is known by."""
+
+    title: str
+    names: frozenset[str]
+    """What servers call it: the name of its program, in its image and as Go builds it."""
+    lease: str
+    namespaces: tuple[str, ...]
+    """Where its manifests put it, and with it its Lease."""
+
+    def note_write(self, object: Object) -> None:
+        """Drop ``managedFields``, and note the times at which this program is said to have written the status."""
+        entries = object["metadata"].pop("managedFields", None) or ()
+        if times := sorted(text(entry, "time") for entry in entries if self._is_writer(entry)):
+            object["metadata"][WRITTEN] = times
+
+    def _is_writer(self, entry: Any) -> bool:
+        return text(entry, "manager") in self.names and text(entry, "subresource") == "status"
 
 
-def _is_metal3s(entry: Any) -> bool:
-    """Return whether an entry has a status, or the finalizer of an address.
-
-    A claim's own finalizer says nothing: our webhook sets it in the name of the program that creates the claim.
-    """
-    if text(entry, "manager") not in METAL3S_NAMES:
-        return False
-    finalizers = field(entry, "fieldsV1", "f:metadata", "f:finalizers") or {}
-    return field(entry, "fieldsV1", "f:status") is not None or f'v:"{ADDRESS_FINALIZER}"' in finalizers
+METAL3S_IPAM = OtherManager(
+    "Metal3's manager",
+    frozenset({"manager", "ip-address-manager"}),
+    "controller-leader-election-ipam-capm3",
+    ("metal3-ipam-system", "capm3-system"),
+)
 
 
 class OtherController(NotLeading):
@@ -61,19 +86,19 @@ class OtherController(NotLeading):
 class OtherWriters:
     """Looks for another controller for as long as this one leads; once found, it counts until the process ends."""
 
-    def __init__(self, client: ApiClient, namespaces: Sequence[str], events: EventRecorder) -> None:
+    def __init__(self, client: ApiClient, events: EventRecorder, other: OtherManager = METAL3S_IPAM) -> None:
+        self._other = other
         self.reason = ""
         """Which other controller was found, and what to do; empty if none was."""
         self._client = client
-        self._namespaces = tuple(namespaces)
         self._events = events
         self._found = asyncio.Event()
         self._is_watching = False
         self._renewals: dict[Key, str] = {}
         """When each Lease of Metal3's was renewed, as of the last look."""
 
-    def watch(self, kind: ResourceType, objects: InformerGroup) -> None:
-        """Look at every change of a kind, in caches that are trimmed by ``note_metal3s_write``."""
+    def watch(self, kind: ResourceType, objects: InformerGroup | DiscoveredGroup) -> None:
+        """Look at every change of a kind, in caches that are trimmed by ``OtherManager.note_write``."""
         objects.on_change(lambda delta: self._changed(kind, delta))
 
     def check(self) -> None:
@@ -108,7 +133,9 @@ class OtherWriters:
         waits_s = [_may_be_held_s(lease) for lease in await self._look()]
         if any(waits_s):
             LOG.info(
-                "a Lease of Metal3's manager was renewed lately: waiting %.0f s to see if it still is", max(waits_s)
+                "a Lease of %s was renewed lately: waiting %.0f s to see if it still is",
+                self._other.title,
+                max(waits_s),
             )
             await asyncio.sleep(max(waits_s))
             await self._look()
@@ -126,37 +153,30 @@ class OtherWriters:
             self._renewals[key_of(lease)] = renewed
             holder = text(lease, "spec", "holderIdentity")
             if holder and before is not None and before != renewed:
-                self._stop(LEASE, lease, f"{holder} renews Lease {'/'.join(key_of(lease))} of Metal3's manager")
+                self._stop(LEASE, lease, f"{holder} renews Lease {'/'.join(key_of(lease))} of {self._other.title}")
         return leases
 
     async def _leases(self) -> list[Object]:
-        """Return the Leases of the cluster, or of the namespaces where the operator may read no others."""
+        """Return the Leases of the other manager; a namespace that is not there, or may not be read, has none."""
         found: list[Object] = []
-        for namespace in ("", *self._namespaces):
+        for namespace in self._other.namespaces:
             try:
-                query = {"fieldSelector": f"metadata.name={METAL3S_LEASE}"}
-                found += (await self._client.get(LEASE.path(namespace), query)).get("items") or ()
-            except (ApiError, ApiUnreachable) as error:
-                LOG.info("Leases of other controllers cannot be read in %s: %s", namespace or "the cluster", error)
+                found.append(await self._client.get(LEASE.path(namespace, self._other.lease)))
+            except ObjectMissing:
                 continue
-            if not namespace:
-                break
+            except (ApiError, ApiUnreachable) as error:
+                LOG.info("the Lease of %s in %s cannot be read: %s", self._other.title, namespace, error)
         return found
 
     def _changed(self, kind: ResourceType, delta: Delta) -> None:
-        """Judge a change; what is known of an object before it was changed is from before, whatever clocks say."""
-        if not self._is_watching or delta.after is None:
+        """Judge a change: whether the other manager has written a status by it."""
+        before, after = delta.before, delta.after
+        if not self._is_watching or not delta.is_one_write or before is None or after is None:
             return
-        written = text(delta.after, "metadata", WRITTEN)
-        if not written:
-            return
-        if delta.before is not None and uid_of(delta.before) == uid_of(delta.after):
-            is_new = written > text(delta.before, "metadata", WRITTEN)
-        else:
-            # An object that was restored from a backup is newer than what was written on it.
-            is_new = written >= text(delta.after, "metadata", "creationTimestamp")
-        if is_new:
-            self._stop(kind, delta.after, f"Metal3's manager wrote {kind.kind} {'/'.join(delta.key)} at {written}")
+        written = set(after["metadata"].get(WRITTEN, ())) - set(before["metadata"].get(WRITTEN, ()))
+        if written and uid_of(before) == uid_of(after) and before.get("status") != after.get("status"):
+            place = f"{kind.kind} {'/'.join(delta.key)}"
+            self._stop(kind, after, f"{self._other.title} wrote the status of {place} at {max(written)}")
 
     def _stop(self, kind: ResourceType, object: Object, finding: str) -> None:
         if self.reason:

@@ -1,8 +1,9 @@
 """What is free in a pool, as this process knows it: the pool as a line of numbers, and the holders of each address.
 
 A holder is an IPAddress object, a reservation in the pool, a claim that names the address as its own or had it when its
-object went, a pick that is not written yet, or a name that another pool's object has. An address is free when no holder
-is left, so every source can only make addresses less available (KP13). The pick is the kernel's.
+object went, a pick that is not written yet, a name that another pool's object has, or whoever has the address in the
+ledger that the pool is bound to. An address is free when no holder is left, so every source can only make addresses
+less available (KP13). The pick is the kernel's.
 """
 
 import random
@@ -12,12 +13,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.pool_plan import within_plan
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec, SpecFault
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.kernel.addressing.addresses import Family, family_of
 from tenure.kernel.picking.free_set import FreePart, FreeSet
 from tenure.kernel.picking.policies import POLICIES, Chance
-from tenure.kernel.plan.plan_model import Policy
+from tenure.kernel.plan.plan_model import Network, Policy
 from tenure.kernel.plan.pool_line import Line
 
 Holder = tuple[str, str]
@@ -26,6 +28,8 @@ Holder = tuple[str, str]
 OBJECT, RESERVED, LOST, CLAIM, PICKED, NAME = "object", "reserved", "lost", "claim", "picked", "name"
 """Sorts of holders: an address object by kind and name; a reservation, a claim whose object went by force, a claim that
 names the address and a pick that is being written, each by the claim's uid; a taken name."""
+LEDGER = "ledger"
+"""And of what a ledger says: an owner there, or why the address is not to be had."""
 OF_CLAIMS = (RESERVED, LOST, CLAIM, PICKED)
 """Sorts that are known by the uid of a claim."""
 
@@ -48,6 +52,9 @@ class PoolBook:
     def __init__(self, chance: Chance | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.spec = PoolSpec()
         self.faults: list[SpecFault] = []
+        self._reading = PoolReading(self.spec, self.faults)
+        self._plan: Network | None = None
+        """The network of a ledger that the pool is bound to, as far as it is known."""
         self._chance = chance or random.SystemRandom()
         self._clock = clock
         self._line = Line((), Policy.LOWEST)
@@ -62,13 +69,27 @@ class PoolBook:
         """Held addresses for which there was an object: others may know them. What was only picked need not rest."""
         self.doubled: set[int] = set()
         """Addresses that more than one object holds, which no pick of ours leads to."""
+        self.outside: set[int] = set()
+        """Addresses that an object holds and that are in no entry: made by hand, or left there by a change."""
         self._held_aside = 0
         """How many held addresses of the entries are kept back, such as pre-allocations that their claims have."""
         self._free_of = dict.fromkeys(Family, 0)
 
     def lay(self, reading: PoolReading) -> None:
         """Lay the line again for another ``spec``; holders stay where they are."""
-        self.spec, self.faults = reading
+        self._reading = reading
+        self._lay()
+
+    def follow_plan(self, plan: Network | None) -> None:
+        """Lay the line again where the ledger has another plan of the pool's network than before."""
+        if plan != self._plan:
+            self._plan = plan
+            self._lay()
+
+    def _lay(self) -> None:
+        self.spec, self.faults = self._reading
+        if self.spec.ledger is not None and self._plan is not None:
+            self.spec = within_plan(self.spec, self._plan)
         runs = [[(each.first, 1, each.size) for each in of_entry] for of_entry in self.spec.runs()]
         self._line = Line(runs[0] if runs else (), self.spec.policy, later=runs[1:])
         self._rank_starts = [part.start for part in self._line.ranks]
@@ -79,6 +100,7 @@ class PoolBook:
         for position in self._at:
             self._free_of[family_of(position)] -= self.is_on_line(position)
         self._held_aside = sum(self._is_aside(position) for position in self._at)
+        self.outside = {position for position in self._at if self._objects_at(position) and self._is_outside(position)}
         # A policy cannot change, so only addresses that left the line must not rest any more.
         for position in list(self._resting):
             if (number := self._line.number(position)) is None:
@@ -102,7 +124,7 @@ class PoolBook:
             holders.add(holder)
             if holder[0] == OBJECT:
                 self._given.add(position)
-                self._judge_double(position)
+                self._judge_objects(position)
 
     def drop(self, holder: Holder) -> None:
         """Note that a holder holds nothing any more."""
@@ -120,9 +142,9 @@ class PoolBook:
         """Return the holders of an address."""
         return frozenset(self._at.get(position, ()))
 
-    def others_at(self, position: int, uid: str, addresses: Iterable[Holder] = ()) -> list[Holder]:
-        """Return the holders of an address besides a claim, its reservation and its own address objects."""
-        own = {*((sort, uid) for sort in OF_CLAIMS), *addresses}
+    def others_at(self, position: int, uid: str, own_holders: Iterable[Holder] = ()) -> list[Holder]:
+        """Return the holders of an address besides a claim, its reservation and others that are its own."""
+        own = {*((sort, uid) for sort in OF_CLAIMS), *own_holders}
         return sorted(holder for holder in self._at.get(position, ()) if holder not in own)
 
     def is_on_line(self, position: int) -> bool:
@@ -131,6 +153,11 @@ class PoolBook:
 
     def _is_aside(self, position: int) -> bool:
         return not self.is_on_line(position) and self.spec.entry_at(position) is not None
+
+    def _is_outside(self, position: int) -> bool:
+        """Return whether an address is in no entry; if a ledger says which entries there are, once that is read."""
+        is_known = self.spec.ledger is None or bool(self.spec.entries) or self._plan is not None
+        return is_known and self.spec.entry_at(position) is None
 
     def pick(self) -> int | None:
         """Return a free address by the pool's policy, or nothing; the caller holds it at once. O(log n).
@@ -158,17 +185,27 @@ class PoolBook:
 
     @property
     def held(self) -> int:
-        """Return how many addresses have a holder."""
+        """Return how many addresses have a holder, in the pool or not."""
         return len(self._at)
+
+    @property
+    def used(self) -> int:
+        """Return how many addresses of the pool have a holder: all that are neither free nor kept back."""
+        return self._line.size - self.free + self._held_aside
 
     @property
     def kept_back(self) -> int:
         """Return how many addresses are neither held nor picked: gateways, waiting pre-allocations, drained ones."""
         return self.spec.size - self._line.size - self._held_aside
 
-    def _judge_double(self, position: int) -> None:
-        objects = sum(sort == OBJECT for sort, _ in self._at[position])
+    def _objects_at(self, position: int) -> int:
+        return sum(sort == OBJECT for sort, _ in self._at[position])
+
+    def _judge_objects(self, position: int) -> None:
+        """Note whether an address has two objects, and whether it has one outside of the pool."""
+        objects = self._objects_at(position)
         (self.doubled.add if objects > 1 else self.doubled.discard)(position)
+        (self.outside.add if objects and self._is_outside(position) else self.outside.discard)(position)
 
     def _take(self, position: int) -> None:
         """Take an address off the free ones."""
@@ -186,7 +223,7 @@ class PoolBook:
         holders = self._at[position]
         holders.discard(holder)
         if holder[0] == OBJECT:
-            self._judge_double(position)
+            self._judge_objects(position)
         if holders:
             return
         del self._at[position]

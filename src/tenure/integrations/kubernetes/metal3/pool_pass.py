@@ -16,6 +16,7 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     Action,
     Adopt,
     EndRelease,
+    GiveBack,
     Leave,
     NameAddress,
     PickAny,
@@ -27,6 +28,7 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     decide,
 )
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.ledger_state import LedgerTrouble
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     address_name,
     is_made_here,
@@ -38,6 +40,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Cl
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     arrival_of,
+    is_fit_to_move,
     own_address,
     reference_of,
     was_served,
@@ -266,20 +269,49 @@ class PoolPasses:
                 await self._withdraw(claim, addresses)
             case EndRelease(addresses):
                 await self._end_release(addresses)
+            case GiveBack():
+                await self._give_back(view, record, claim)
             case Refuse(message, _, why):
                 await self.giving.refuse(claim, message, why)
             case ReleaseAddresses(addresses):
-                if await self.giving.claims.release(claim, await self._all_of(view, claim, list(addresses))):
+                left = await self._all_of(view, claim, list(addresses))
+                if await self.giving.claims.release(claim, left, self._ledgers_release(view, claim)):
                     self.giving.meter.released += 1
+
+    async def _give_back(self, view: PoolView, record: PoolRecord, claim: Object) -> None:
+        """Let the ledger hold nothing for a claim, and pick another address."""
+        if self.giving.ledgers is not None:
+            await self.giving.ledgers.release(view.key, claim, "picked again")
+            self.giving.look_again(view, record, claim)
+
+    def _ledgers_release(self, view: PoolView, claim: Object) -> Work | None:
+        """Return how a claim is released in the ledger of its pool; nothing, where the pool is bound to none."""
+        ledgers = self.giving.ledgers
+        if ledgers is None or view.book.spec.ledger is None:
+            return None
+        return partial(ledgers.release, view.key, claim)
+
+    async def _keep_in_ledger(self, view: PoolView, claim: Object, address: Object) -> None:
+        """Have the ledger hold what a claim has; a claim that was told its address keeps it all the same."""
+        position, ledgers = position_of(address), self.giving.ledgers
+        if ledgers is None or view.book.spec.ledger is None or position is None:
+            return
+        try:
+            await ledgers.keep(view.key, claim, position)
+        except LedgerTrouble as error:
+            if not was_served(claim):
+                raise
+            LOG.warning("%s has %s: %s", id_of(claim), key_of(address)[1], error)
 
     async def _adopt(
         self, view: PoolView, record: PoolRecord, claim: Object, address: Object, surplus: Iterable[Object]
     ) -> None:
         """Let a claim have an address object; what two leaders made for it besides goes."""
         id = id_of(claim)
+        await self._keep_in_ledger(view, claim, address)
         if await self.giving.claims.adopt(claim, view.pool, address):
             self.giving.meter.adopted += 1
-        if own_address(claim) != position_of(address):
+        if not is_fit_to_move(claim, position_of(address)):
             record.name_later(id)
         for each in surplus:
             self.giving.meter.conflicts += 1
@@ -359,7 +391,7 @@ class PoolPasses:
         pool = self.caches.pools.get(key)
         if pool is None:
             return
-        if is_terminating(pool) and not record.addresses:
+        if is_terminating(pool) and not record.addresses and not self._is_owed(pool, record):
             await self.giving.pools.let_go(pool)
             return
         if record.strangers:
@@ -372,6 +404,12 @@ class PoolPasses:
             self.giving.again(key, wait_s)
             return
         await self.giving.pools.write_status(key)
+
+    def _is_owed(self, pool: Object, record: PoolRecord) -> bool:
+        """Return whether the ledger holds addresses for claims of this pool that are gone: the pool waits for these."""
+        if record.book.spec.ledger is None or record.ledger.away:
+            return False
+        return any(row.pool_uid == uid_of(pool) for row in record.ledger.rows.values())
 
     def _is_writable(self, key: Key) -> bool:
         """Return whether the pool itself may be written: it is there and ours, not paused, and not being moved."""
@@ -396,4 +434,5 @@ class PoolPasses:
             is_moved=caches.is_moved,
             is_cluster_missing=caches.is_cluster_missing(key),
             allows_outside=self.allows_outside,
+            ledger=caches.record(key).ledger,
         )

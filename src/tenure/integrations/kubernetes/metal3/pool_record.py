@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
+from tenure.integrations.kubernetes.metal3.ledger_state import LedgerState
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook
 from tenure.integrations.kubernetes.runtime.resource_types import Object
@@ -22,6 +23,8 @@ class PoolRecord:
     """The affairs of one pool. Every addition and removal is O(1), or O(log n) for the order of arrival."""
 
     book: PoolBook = field(default_factory=PoolBook)
+    ledger: LedgerState = field(default_factory=LedgerState)
+    """What the ledger says that the pool is bound to, if it is bound to one."""
     dirty: set[ClaimId] = field(default_factory=set)
     """Claims to look at in the next pass."""
     unsettled: set[ClaimId] = field(default_factory=set)
@@ -40,6 +43,8 @@ class PoolRecord:
     """Uids of claims that went although they had their finalizer, and left addresses, which the next pass releases."""
     addresses: set[str] = field(default_factory=set)
     """The address objects that name the pool, as holders of its book are named; also those that cannot be read."""
+    reported_overlap: str = ""
+    """What the pool shares with others, as the last event about it says."""
     is_in_pass: bool = False
     """Whether a pass over the pool is under way: then it is not forgotten."""
     is_status_due: bool = True

@@ -1,11 +1,11 @@
 """What an IPPool's ``status`` says: Metal3's fields, and ours under the one key ``tenure`` (KD3)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, is_made_here
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     STORED_INDEXES,
     WHOLE_AGAIN,
@@ -15,14 +15,17 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     now_text,
     text,
 )
+from tenure.integrations.kubernetes.metal3.pool_book import OBJECT, PoolBook
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, format_address
 
+READY, OVERLAPPING = "Ready", "Overlapping"
+"""Conditions of a pool: whether it is served, and whether it shares addresses with others, which is no hindrance."""
 LARGEST = 2**63 - 1
 """What an integer of the API holds; a larger count is written as this."""
 SAMPLE = 50
-"""How many addresses of others, and orphans, are listed by name."""
+"""How many addresses of others, outside of the pool, and orphans, are listed by name."""
 
 
 def shown_indexes(record: PoolRecord, pool: Object) -> Mapping[str, str]:
@@ -33,10 +36,21 @@ def shown_indexes(record: PoolRecord, pool: Object) -> Mapping[str, str]:
 
 
 def own_status(
-    record: PoolRecord, pool: Object, reserved: list[Object], problem: tuple[str, str], orphans: list[Object]
+    record: PoolRecord,
+    pool: Object,
+    reserved: list[Object],
+    problem: tuple[str, str],
+    orphans: list[Object],
+    overlap: str = "",
 ) -> Object:
-    """Return what ``status.tenure`` is to say; a problem is a reason and a message, both empty if there is none."""
-    book = record.book
+    """Return what ``status.tenure`` is to say; a problem is a reason and a message, both empty if there is none.
+
+    ``overlap``: what the pool has in common with others, for people; empty if nothing.
+    """
+    book, reason = record.book, problem[0]
+    conditions = [_condition(pool, READY, "False" if reason else "True", reason or "Serving", problem[1])]
+    if overlap:
+        conditions.append(_condition(pool, OVERLAPPING, "True", "AddressesShared", overlap))
     families = [
         {
             "family": FAMILY_NAMES[family],
@@ -51,16 +65,34 @@ def own_status(
         "addresses": {
             "total": min(book.spec.size, LARGEST),
             "free": min(book.free, LARGEST),
-            "used": book.held,
+            "used": book.used,
             "kept": min(book.kept_back, LARGEST),
+            "outside": len(book.outside),
             "waiting": record.without_address,
         },
         "families": families,
         "reserving": reserved,
-        "conditions": [_condition(pool, *problem)],
+        "conditions": conditions,
         "foreign": list(islice(record.foreign.values(), SAMPLE)),
+        "outside": list(islice(_outside(book), SAMPLE)),
         "orphans": orphans[:SAMPLE],
+        "ledger": _ledger(record),
     }
+
+
+def _outside(book: PoolBook) -> Iterator[Object]:
+    """Yield the objects whose addresses are in no entry, in the order of the addresses."""
+    for position in sorted(book.outside):
+        for name in sorted(name for sort, name in book.holders_at(position) if sort == OBJECT):
+            yield {"address": format_address(position), "name": name.removeprefix(CLUSTER_API.holder_prefix)}
+
+
+def _ledger(record: PoolRecord) -> Object:
+    """Return which network of a ledger the pool is bound to, and when that last answered; nothing for others."""
+    binding, observed_at = record.book.spec.ledger, record.ledger.observed_at
+    return (
+        {} if binding is None else {"network": binding.network, **({"observedAt": observed_at} if observed_at else {})}
+    )
 
 
 def foreign_entry(address: Object) -> Object | None:
@@ -81,6 +113,10 @@ def problem_of(record: PoolRecord, pool: Object, *, is_paused: bool, is_cluster_
         return "ClusterMissing", f"Cluster {spec.cluster_name} is not there; nothing is given until it is"
     if is_paused:
         return "Paused", "the pool or its cluster is paused"
+    if spec.ledger is not None and record.ledger.away:
+        return "LedgerUnavailable", f"network {spec.ledger.network}: {record.ledger.away}"
+    if spec.ledger is not None and record.ledger.refused:
+        return "LedgerConflict", "; ".join(islice(record.ledger.refused.values(), 5))
     if record.book.doubled:
         shown = ", ".join(map(format_address, sorted(record.book.doubled)[:5]))
         return "AddressDoubled", f"several IPAddress objects hold one address: {shown}; delete all but one of each"
@@ -108,17 +144,14 @@ def status_changes(pool: Object, indexes: Mapping[str, str], own: Object) -> Obj
     return changes
 
 
-def _condition(pool: Object, reason: str, message: str) -> Object:
-    """Return the condition Ready, with the time of its last change."""
+def _condition(pool: Object, type: str, status: str, reason: str, message: str) -> Object:
+    """Return a condition, with the time of its last change."""
+    generation = int(pool["metadata"].get("generation") or 0)
     condition = {
-        "type": "Ready",
-        "status": "False" if reason else "True",
-        "reason": reason or "Serving",
-        "message": message,
-        "observedGeneration": int(pool["metadata"].get("generation") or 0),
-    }
+        "type": type, "status": status, "reason": reason, "message": message, "observedGeneration": generation,
+    }  # fmt: skip
     known = field(pool, "status", "tenure", "conditions")
     for each in known if isinstance(known, list) else ():
-        if text(each, "type") == "Ready" and each.get("status") == condition["status"]:
+        if text(each, "type") == type and each.get("status") == status:
             return {**condition, "lastTransitionTime": each.get("lastTransitionTime") or now_text()}
     return {**condition, "lastTransitionTime": now_text()}

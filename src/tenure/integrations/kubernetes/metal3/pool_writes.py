@@ -24,7 +24,15 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.reservations import as_annotation, kinds_in, reserved_in, reserving
 from tenure.integrations.kubernetes.metal3.pool_book import RESERVED
-from tenure.integrations.kubernetes.metal3.pool_status import own_status, problem_of, shown_indexes, status_changes
+from tenure.integrations.kubernetes.metal3.pool_overlaps import overlap_text
+from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.metal3.pool_status import (
+    OVERLAPPING,
+    own_status,
+    problem_of,
+    shown_indexes,
+    status_changes,
+)
 from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing, WriteConflict
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
@@ -38,6 +46,8 @@ from tenure.integrations.kubernetes.runtime.patches import (
 )
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 
+EVENTFUL = ("SpecInvalid", "ClusterMissing", "AddressDoubled", "LedgerUnavailable", "LedgerConflict")
+"""Problems of a pool that also get an event."""
 STRANGE_S = 10.0
 """For so long a reservation counts whose claim was never seen; a watch is behind by less."""
 
@@ -148,9 +158,10 @@ class PoolWrites:
             record, pool,
             is_paused=self.caches.is_pool_paused(key), is_cluster_missing=self.caches.is_cluster_missing(key),
         )  # fmt: skip
-        if problem[0] in ("SpecInvalid", "ClusterMissing", "AddressDoubled"):
-            self.events.record(IP_POOL, pool, *problem, "Warning")
-        own = {} if self._is_foreign_kind else own_status(record, pool, entries, problem, self.orphans_of(key))
+        overlap = overlap_text(self.caches.overlaps.others(key))
+        self._report(record, pool, problem, overlap)
+        orphans = self.orphans_of(key)
+        own = {} if self._is_foreign_kind else own_status(record, pool, entries, problem, orphans, overlap)
         changes = status_changes(pool, shown_indexes(record, pool), own)
         record.is_status_due = False
         if not changes:
@@ -169,6 +180,14 @@ class PoolWrites:
         self.caches.pools.wrote(patched)
         record.is_status_due = is_due or record.book.free != free
         return patched
+
+    def _report(self, record: PoolRecord, pool: Object, problem: tuple[str, str], overlap: str) -> None:
+        """Record events of a pool: of what is wrong with it, and, once, of what it shares with others."""
+        if problem[0] in EVENTFUL:
+            self.events.record(IP_POOL, pool, *problem, "Warning")
+        if overlap and overlap != record.reported_overlap:
+            self.events.record(IP_POOL, pool, OVERLAPPING, overlap, "Warning")
+        record.reported_overlap = overlap
 
     async def _annotate(self, pool: Object, entries: list[Object]) -> Object:
         """Reserve in an annotation, where the definition of the kind has no room for ours."""

@@ -15,7 +15,7 @@ import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.incluster_config import SERVICE_HOST_ENV_NAME, load_incluster_config
-from kubernetes_asyncio.config.kube_config import load_kube_config
+from kubernetes_asyncio.config.kube_config import list_kube_config_contexts, load_kube_config
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -46,24 +46,61 @@ UNUSABLE = (ConfigException, OSError, yaml.YAMLError, TypeError, AttributeError,
 """What comes of files that are wrong: the library looks into what it has read without asking what it is."""
 
 
+HOME_FILE = "~/.kube/config"
+CORRECT_IT = "correct it, or name another kubeconfig"
+
+
 def from_kubeconfig(path: str | None = None, context: str | None = None, within_s: float = PLUG_IN_S) -> Loader:
-    """Return a loader for a kubeconfig: ``path``, else ``KUBECONFIG``, else the file in the home folder."""
+    """Return a loader for a kubeconfig: ``path``, else ``KUBECONFIG``, else the file in the home folder.
+
+    ``CredentialsMissing`` says which file it is about, what is wrong with it, and what to do.
+    """
 
     async def load() -> ClusterAccess:
         configuration = Configuration()
-        place = path or os.environ.get("KUBECONFIG")
-        if place and not _is_there(place):
-            raise CredentialsMissing(f"kubeconfig: there is no file {place}")
+        place = path or os.environ.get("KUBECONFIG") or HOME_FILE
+        named = place if path or place != os.environ.get("KUBECONFIG") else f"{place} (named by $KUBECONFIG)"
+        _check_files(place, named)
         try:
             async with asyncio.timeout(within_s):
                 await load_kube_config(place, context, configuration, persist_config=False)
             return _access(configuration)
         except TimeoutError as error:
-            raise CredentialsMissing(f"kubeconfig: its plug-in did not answer within {within_s:g} s") from error
+            raise CredentialsMissing(f"{named}: its plug-in did not answer within {within_s:g} s") from error
         except UNUSABLE as error:
-            raise CredentialsMissing(f"kubeconfig: {error or type(error).__name__}") from error
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise CredentialsMissing(f"{named} cannot be used: {reason}; {CORRECT_IT}") from error
 
     return load
+
+
+def _check_files(place: str, named: str) -> None:
+    """Raise ``CredentialsMissing`` unless one of the files is there, and each that is there can be read and has a map.
+
+    The library takes a missing file for an empty one, and says what that lacks.
+    """
+    paths = [Path(each).expanduser() for each in place.split(os.pathsep) if each]
+    found = [each for each in paths if each.exists()]
+    if not found:
+        raise CredentialsMissing(f"there is no file {named}; name a kubeconfig that is there")
+    for each in found:
+        try:
+            document = yaml.safe_load(each.read_text("utf-8"))
+        except OSError as error:
+            reason = f"{each} cannot be read: {error.strerror}; allow it, or name another kubeconfig"
+            raise CredentialsMissing(reason) from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise CredentialsMissing(f"{each} is no YAML: {_place_of(error)}; {CORRECT_IT}") from error
+        if not isinstance(document, dict):
+            raise CredentialsMissing(f"{each} is no kubeconfig: it has no clusters, users and contexts; {CORRECT_IT}")
+
+
+def _place_of(error: Exception) -> str:
+    """Return what is wrong with a text, in one line, with its place if there is one."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    return " ".join(str(error).split())
 
 
 def from_service_account() -> Loader:
@@ -75,7 +112,7 @@ def from_service_account() -> Loader:
             load_incluster_config(configuration, try_refresh_token=False)  # type: ignore[no-untyped-call]
             return _access(configuration)
         except UNUSABLE as error:
-            raise CredentialsMissing(f"service account: {error}") from error
+            raise CredentialsMissing(f"service account of this pod: {error}; or name a kubeconfig") from error
 
     return load
 
@@ -87,9 +124,14 @@ def find_credentials(kubeconfig: str | None = None, context: str | None = None) 
     return from_service_account()
 
 
-def _is_there(place: str) -> bool:
-    """Say whether one of the files is there: the library takes a missing one for empty, and says what that lacks."""
-    return any(Path(each).expanduser().exists() for each in place.split(os.pathsep))
+def context_namespace(path: str | None = None, context: str | None = None) -> str:
+    """Return the namespace of a context of a kubeconfig, as ``kubectl`` takes it; ``default`` where it names none."""
+    try:
+        contexts, active = list_kube_config_contexts(path or os.environ.get("KUBECONFIG"))
+        chosen = next((each for each in contexts if each["name"] == context), {}) if context else active or {}
+        return str(chosen["context"].get("namespace") or "default")
+    except UNUSABLE:
+        return own_namespace()
 
 
 def own_namespace() -> str:

@@ -256,7 +256,7 @@ class Informer:
             if kind == "DELETED" or version >= self._suspects.get(uid_of(object), 0):
                 self._suspects.pop(uid_of(object), None)
             self._trim(object)
-            self._report([self.cache.saw_gone(object) if kind == "DELETED" else self.cache.saw(object)])
+            self._report([self.cache.saw_gone(object) if kind == "DELETED" else self.cache.saw(object, watched=True)])
         self.cache.passed(version)
         self._wake_waiting()
         if self._suspects:

@@ -19,6 +19,8 @@ class Delta:
 
     before: Object | None
     after: Object | None
+    is_one_write: bool = False
+    """Whether exactly one request to the server made it, as with each event of a watch; lists leave versions out."""
 
     @property
     def key(self) -> Key:
@@ -68,12 +70,12 @@ class ObjectCache:
         """Return the objects that an indexer puts under a value, in the order of their names."""
         return [self._objects[key] for key in sorted(self._index[name].get(value, ()))]
 
-    def saw(self, object: Object) -> Delta | None:
+    def saw(self, object: Object, *, watched: bool = False) -> Delta | None:
         """Enter an object that was watched, or returned by a write; nothing if it is not news."""
         # Up to there the cache is whole: an older object that is not in it is gone, whatever brings it late.
         if version_of(object) <= max(self.listed, self.reached) and key_of(object) not in self._objects:
             return None
-        return self._enter(object)
+        return self._enter(object, is_one_write=watched)
 
     def saw_gone(self, object: Object, *, answered: bool = False) -> Delta | None:
         """Remove an object that is gone; ``answered``: the watch has not said so yet, and may still bring it."""
@@ -149,7 +151,7 @@ class ObjectCache:
         self.listed = self.reached = 0
         return gone
 
-    def _enter(self, object: Object, as_of: int = 0) -> Delta | None:
+    def _enter(self, object: Object, as_of: int = 0, *, is_one_write: bool = False) -> Delta | None:
         """Enter an object unless it is gone or older; ``as_of``: the version of the list that has it."""
         if uid_of(object) in self._gone or uid_of(object) in self._ended:
             return None
@@ -161,7 +163,7 @@ class ObjectCache:
             if known == version or known > max(version, as_of):
                 return None
         self._put(key, object)
-        return Delta(before, object)
+        return Delta(before, object, is_one_write)
 
     def _put(self, key: Key, after: Object | None) -> None:
         values = self._values_of(after) if after is not None else {}

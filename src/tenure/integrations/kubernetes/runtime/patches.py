@@ -29,6 +29,14 @@ def finalizer_steps(object: Object, finalizer: str) -> list[Step]:
     return [{"op": "add", "path": "/metadata/finalizers", "value": [*present, finalizer]}]
 
 
+def label_steps(object: Object, label: str) -> list[Step]:
+    """Return what adds a label without a value to those that were read; nothing, if it is among them."""
+    present = object["metadata"].get("labels") or {}
+    if label in present:
+        return []
+    return [{"op": "add", "path": "/metadata/labels", "value": {**present, label: ""}}]
+
+
 def remove_finalizer(object: Object, finalizer: str) -> list[Step]:
     """Return a patch that takes a finalizer away, if it still stands where it was read.
 

@@ -79,6 +79,22 @@ def names_of(certificate: bytes) -> set[str]:
     return {*names.get_values_for_type(x509.DNSName), *addresses}
 
 
+def certificate_name(host: str) -> str:
+    """Return a host as certificates name it: an address in its one spelling, a name in ASCII and small letters.
+
+    Raise ``ValueError`` for a host that no certificate can name.
+    """
+    try:
+        return str(ipaddress.ip_address(host.partition("%")[0]))  # a certificate has no place for a zone
+    except ValueError:
+        pass
+    name = host.rstrip(".").lower()
+    try:
+        return name if name.isascii() else name.encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise ValueError(f"no certificate can be for {host!r}: {error}") from error
+
+
 def unexpired(authorities: bytes, now: dt.datetime) -> bytes:
     """Return those of several CAs that have not expired, each once; of what cannot be read, nothing."""
     try:

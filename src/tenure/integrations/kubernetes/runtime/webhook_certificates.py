@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -44,6 +45,8 @@ class WebhookCertificates:
     after a while, the new certificate takes the old one's place. So at every moment what is shown is trusted, also if
     the leader dies between any two of these steps: the next one reads in the Secret how far they came. A certificate
     in place of one that was lost comes the same way, since replicas go on showing the lost one.
+
+    It is for ``names`` and for every name by which the configurations call the webhooks: the host of a URL, a Service.
     """
 
     def __init__(
@@ -85,16 +88,17 @@ class WebhookCertificates:
         configurations = await self._read_configurations()
         secret = await self._read()
         data = _data(secret)
+        names = [*self._names, *(each for each in _called(configurations) if each not in self._names)]
         has_next = _is_usable(data, NEXT_CERTIFICATE, NEXT_KEY)
         if not has_next and not _is_usable(data, CERTIFICATE, KEY):
-            await self._make(secret, _bundles(configurations))
+            await self._make(secret, _bundles(configurations), names)
             return 0.0
         assert secret is not None
         await self._trust(configurations, data[AUTHORITIES])
         if has_next:
             return await self._switch_when_trusted(secret)
-        if NEXT_CERTIFICATE in data or NEXT_KEY in data or self._is_due(data):
-            await self._prepare(secret, data)
+        if NEXT_CERTIFICATE in data or NEXT_KEY in data or self._is_due(data, names):
+            await self._prepare(secret, data, names)
             return 0.0
         return self._times.looks_every_s
 
@@ -121,20 +125,20 @@ class WebhookCertificates:
                 LOG.warning("%s %s is not installed", kind.kind, name)
         return found
 
-    def _is_due(self, data: dict[str, bytes]) -> bool:
+    def _is_due(self, data: dict[str, bytes], names: Sequence[str]) -> bool:
         left = serving_certificates.expiry_of(data[CERTIFICATE]) - dt.datetime.now(dt.UTC)
         named = serving_certificates.names_of(data[CERTIFICATE])
-        return left < self._times.renewed_before or not set(self._names) <= named
+        return left < self._times.renewed_before or not set(names) <= named
 
-    def _next(self, trusted: bytes) -> dict[str, bytes]:
+    def _next(self, trusted: bytes, names: Sequence[str]) -> dict[str, bytes]:
         """Make the next certificate, with a CA beside those that are trusted."""
-        made = serving_certificates.make_certificate(self._names, self._times.lasts)
+        made = serving_certificates.make_certificate(names, self._times.lasts)
         old = serving_certificates.unexpired(trusted, dt.datetime.now(dt.UTC))
         return {NEXT_CERTIFICATE: made.certificate, NEXT_KEY: made.key, AUTHORITIES: made.authority + old}
 
-    async def _make(self, secret: Object | None, trusted: bytes) -> None:
+    async def _make(self, secret: Object | None, trusted: bytes, names: Sequence[str]) -> None:
         """Make a certificate where there is none that can be read; replicas show it when its CA is trusted."""
-        data = _encoded({CERTIFICATE: b"", KEY: b"", **self._next(trusted)})
+        data = _encoded({CERTIFICATE: b"", KEY: b"", **self._next(trusted, names)})
         if secret is not None:
             LOG.error("the Secret %s has no certificate that can be read; it gets a new one", self._secret)
             await self._client.patch(SECRET, secret, guarded(secret, {"op": "add", "path": "/data", "value": data}))
@@ -142,16 +146,16 @@ class WebhookCertificates:
         head = {"apiVersion": SECRET.api_version, "kind": SECRET.kind, "type": "kubernetes.io/tls"}
         metadata = {"namespace": self._namespace, "name": self._secret}
         await self._client.create(SECRET, {**head, "metadata": metadata, "data": data})
-        LOG.info("made a certificate for webhooks, for %s", ", ".join(self._names))
+        LOG.info("made a certificate for webhooks, for %s", ", ".join(names))
 
-    async def _prepare(self, secret: Object, data: dict[str, bytes]) -> None:
+    async def _prepare(self, secret: Object, data: dict[str, bytes], names: Sequence[str]) -> None:
         """Put the next certificate beside the one that is shown."""
         steps = [
             {"op": "add", "path": pointer("data", name), "value": text}
-            for name, text in _encoded(self._next(data[AUTHORITIES])).items()
+            for name, text in _encoded(self._next(data[AUTHORITIES], names)).items()
         ]
         await self._client.patch(SECRET, secret, guarded(secret, *steps))
-        LOG.info("made the next certificate for webhooks")
+        LOG.info("made the next certificate for webhooks, for %s", ", ".join(names))
 
     async def _switch_when_trusted(self, secret: Object) -> float:
         """Show the next certificate once its CA has been in the configurations for a while."""
@@ -213,6 +217,20 @@ def _is_usable(data: dict[str, bytes], certificate: str, key: str) -> bool:
     except (KeyError, ValueError):
         return False
     return True
+
+
+def _called(configurations: list[tuple[ResourceType, Object]]) -> list[str]:
+    """Return the names by which configurations call their webhooks, each once; what is no name is logged."""
+    found: dict[str, None] = {}
+    for webhook in (webhook for _, each in configurations for webhook in each.get("webhooks") or ()):
+        client = webhook["clientConfig"]
+        service = client.get("service") or {}
+        try:
+            host = urlsplit(client.get("url") or "").hostname or f"{service.get('name')}.{service.get('namespace')}.svc"
+            found[serving_certificates.certificate_name(host)] = None
+        except ValueError as error:
+            LOG.warning("webhook certificate: the webhook %s cannot be called: %s", webhook.get("name"), error)
+    return list(found)
 
 
 def _bundles(configurations: list[tuple[ResourceType, Object]]) -> bytes:

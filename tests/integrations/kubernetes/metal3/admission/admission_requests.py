@@ -16,6 +16,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_CLAIM,
     IP_POOL,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest, Decision
 
@@ -34,6 +35,8 @@ class View:
     kinds: tuple[ClaimKind, ...] = tuple(CLAIM_KINDS.values())
     promised: dict[int, list[ClaimId]] = field(default_factory=dict)
     """Claims by the address that they are about to get."""
+    overlap: str = ""
+    """What every pool shares with others."""
 
     def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
         return self.served and labels.get("ignored") is None
@@ -49,6 +52,9 @@ class View:
 
     def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
         return self.promised.get(position, [])
+
+    def overlap_of(self, namespace: str, pool: str, spec: PoolSpec) -> str:
+        return self.overlap
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         return [each for each in self.addresses if claim_id_of(each) == claim]

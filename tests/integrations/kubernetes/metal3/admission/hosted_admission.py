@@ -28,6 +28,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_CLAIM,
     IP_POOL,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
@@ -68,6 +69,9 @@ class LiveView:
 
     def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
         return []
+
+    def overlap_of(self, namespace: str, pool: str, spec: PoolSpec) -> str:
+        return ""
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         found = self.server.ask("GET", IP_ADDRESS.path(claim.namespace))["items"]

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import POOL_FINALIZER
+from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     View,
     a_cluster_api_address,
@@ -214,6 +216,30 @@ async def test_a_range_is_not_cut_below_an_address_in_use() -> None:
     assert await errors(after, before) == ""
 
 
+async def test_a_range_is_not_cut_below_an_address_that_is_being_given() -> None:
+    """A15: its object may be there already, and not be known here; what is reserved is part of the pool itself."""
+    reserving = [{"address": "10.0.0.12", "uid": "u1"}, {"address": "10.0.0.13", "uid": "u2"}]
+    before = {**a_pool(TEN), "status": {"tenure": {"reserving": reserving}}}
+    after = changed(before, pools=[a_range("10.0.0.13", "10.0.0.14")])
+    outside = changed(after, preAllocations={"c1": "10.0.0.12"}, tenure={"outsidePreAllocations": "allow"})
+    known = View(promised={parse_address("10.0.0.12"): [ClaimId("IPClaim", "m3", "c1")]})
+
+    refusal = (
+        'spec.pools: Invalid value: "10.0.0.12": is being given to {} but out of bounds of the pools given; try again'
+    )
+    assert await errors(after, before) == INVALID + refusal.format("a claim")
+    assert await errors(after, before, known) == INVALID + refusal.format("IPClaim c1")
+    assert await errors(outside, before, known) == ""
+    assert (await errors(after, before, View(HELD))).count("10.0.0.12") == 1
+
+
+async def test_a_pool_that_shares_addresses_with_another_is_accepted_with_a_warning() -> None:
+    view = View(overlap="it shares 10.0.0.10 with IPPool q")
+
+    assert await warnings(a_pool(TEN), view=view) == ["spec.pools: it shares 10.0.0.10 with IPPool q"]
+    assert await warnings(changed(a_pool(TEN), prefix=24), a_pool(TEN), view) != []
+
+
 async def test_a_refusal_names_ten_addresses_in_use_and_counts_the_others() -> None:
     """A15."""
     addresses = [an_address(f"x{number}", f"10.0.1.{number}", f"c{number}") for number in range(200)]
@@ -297,9 +323,7 @@ async def test_an_ipv4_address_in_ipv6_spelling_is_refused(pool: dict[str, Any])
     assert "Invalid value" in await errors(pool)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("coolingSeconds", 5), ("sticky", True), ("namespaces", ["*"]), ("ledger", {"network": "n"})]
-)
+@pytest.mark.parametrize(("name", "value"), [("coolingSeconds", 5), ("sticky", True), ("namespaces", ["*"])])
 async def test_a_field_of_a_later_version_is_refused_and_not_ignored(name: str, value: object) -> None:
     found = await errors(a_pool(TEN, tenure={name: value}))
 
@@ -334,15 +358,21 @@ async def test_an_update_that_leaves_an_invalid_spec_as_it_is_passes() -> None:
     assert "cannot be modified" in await errors(changed(going, namePrefix="q"), going)
 
 
-async def test_a_pool_of_5000_ranges_is_judged_within_a_second() -> None:
+async def test_a_pool_of_5000_ranges_is_judged_in_time_that_grows_with_the_ranges() -> None:
+    """Ten times the ranges take some ten times as long, not a hundred times."""
+    small, large = [min([await _judged_in(count) for _ in range(3)]) for count in (500, 5000)]
+
+    assert large < 30 * small
+
+
+async def _judged_in(count: int) -> float:
+    """Return the CPU seconds that it takes to judge a change of a pool of so many ranges."""
     ranges = [
         a_range(f"10.{number >> 8}.{number & 255}.10", f"10.{number >> 8}.{number & 255}.19", prefix=24)
-        for number in range(5000)
+        for number in range(count)
     ]
     before, after = a_pool(*ranges), a_pool(*ranges[:-1], a_range("10.99.0.1", "10.99.0.9"))
     began = time.process_time()
-
     decision = await validated(after, before, View([an_address("x", "10.0.0.10", "c")]))
-
     assert decision.errors == ()
-    assert time.process_time() - began < 1.0
+    return time.process_time() - began

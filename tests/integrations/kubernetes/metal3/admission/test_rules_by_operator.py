@@ -15,6 +15,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_AP
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLAIM_FINALIZER,
     CLUSTER_API_CLAIM,
+    IP_POOL,
     OWN_ADDRESS,
     PAUSED,
 )
@@ -118,7 +119,6 @@ REFUSED_POOLS: list[tuple[str, Object]] = [
     ("spec.tenure.coolingSeconds: Invalid value: 5: is not served by this", a_pool(TEN, tenure={"coolingSeconds": 5})),
     ("spec.tenure.sticky: Invalid value: true: is not served by this", a_pool(TEN, tenure={"sticky": True})),
     ('spec.tenure.namespaces: Invalid value: ["*"]: is not served', a_pool(TEN, tenure={"namespaces": ["*"]})),
-    ("is not served by this version", a_pool(TEN, tenure={"ledger": {"network": "n", "secretName": "s"}})),
     *(("spec.namePrefix: Invalid value: ", a_pool(TEN, namePrefix=prefix)) for prefix in NO_PREFIXES),
     *(
         (f"at most {longest} characters fit", a_pool(entry, namePrefix="p" * (longest + 1)))
@@ -275,3 +275,25 @@ def test_an_address_that_a_claim_is_about_to_get_is_refused_to_others(court: Cou
 
     assert mistaken([("spec.address: Invalid value: ", refused), ("is the address of IPClaim waits", refused)]) == []
     assert court.judge(an_address("a", "10.0.0.15", "waits", pool="promised")).status == 201
+
+
+def test_a_pool_that_shares_addresses_with_another_of_its_namespace_is_stored_with_a_warning(court: Court) -> None:
+    first = an_object(IP_POOL, "left", {"namePrefix": "left", "pools": [a_range("10.77.0.1", "10.77.0.9")]})
+    court.store(first)
+    until(lambda: court.controller.caches.pools.get((court.user.namespace, "left")))
+    second = an_object(IP_POOL, "right", {"namePrefix": "right", "pools": [a_range("10.77.0.5", "10.77.0.20")]})
+    stored = court.user.create(second)
+
+    assert stored.status == 201
+    (warning,) = stored.warnings
+    assert "spec.pools: it shares 10.77.0.5-10.77.0.9 with IPPool left: each may give an address that " in warning
+
+    def shared(name: str) -> list[str]:
+        pool = court.controller.caches.pools.get((court.user.namespace, name)) or {}
+        conditions = ((pool.get("status") or {}).get("tenure") or {}).get("conditions") or []
+        return [each["message"] for each in conditions if each["type"] == "Overlapping"]
+
+    until(lambda: shared("left") and shared("right"))
+    assert "10.77.0.5-10.77.0.9 with IPPool right" in shared("left")[0]
+    metrics = {(each.name, each.labels.get("pool")): each.value for each in court.controller.samples()}
+    assert metrics["tenure_operator_pool_overlaps", "left"] == 1

@@ -4,7 +4,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import click
 
-from tenure.doors.cli.commands.operator.run_operator import MODULES, names_in, namespaces_in
+from tenure.doors.cli.commands.operator.run_operator import MODULES, names_in, namespaces_in, some_namespaces
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
@@ -17,8 +17,8 @@ from tenure.kernel.extras import how_to_install
     "--only",
     metavar="A,B",
     default="",
-    help="Print these parts: namespace, crds, rbac, user-roles, webhooks, deployment, flow-schema "
-    "[default: all but flow-schema].",
+    help="Print these parts: namespace, crds, rbac, render, user-roles, webhooks, deployment, flow-schema "
+    "[default: all but render and flow-schema].",
 )
 @click.option(
     "--own-namespace", metavar="NAME", default="tenure-system", show_default=True, help="Where the operator lives."
@@ -26,7 +26,6 @@ from tenure.kernel.extras import how_to_install
 @click.option(
     "--namespaces",
     metavar="A,B",
-    default="",
     help="Let the operator work in these namespaces only, as its own option of this name [default: all].",
 )
 @click.option(
@@ -39,26 +38,30 @@ from tenure.kernel.extras import how_to_install
 @click.option(
     "--cert-manager", is_flag=True, help="Let cert-manager make the certificate of the webhooks, and not the operator."
 )
+@click.option("--metadata", is_flag=True, help="Print only the metadata.yaml of a provider, for clusterctl.")
 @pass_session
 def manifests(
     session: Session,
     only: str,
     own_namespace: str,
-    namespaces: str,
+    namespaces: str | None,
     webhook_url: str | None,
     image: str | None,
     cert_manager: bool,
+    metadata: bool,
 ) -> None:
     """Print the Kubernetes manifests of the operator, ready for `kubectl apply -f -`.
 
     They are the kinds IPPool, IPClaim and IPAddress (crds), the operator's rights (rbac), rights of people who may view
-    or edit a namespace (user-roles), webhooks, and the operator itself (deployment). Deleting the crds deletes every
-    pool, claim and address.
+    or edit a namespace (user-roles), webhooks, and the operator itself (deployment). Only when named: its rights where
+    it renders machines' data (render), and a flow-schema. Deleting the crds deletes every pool, claim and address.
+    For clusterctl, what is printed is ipam-components.yaml, and with --metadata metadata.yaml.
 
     For example:
       tenure manifests
       tenure manifests --only crds,rbac
       tenure manifests --webhook-url https://127.0.0.1:9443
+      tenure manifests --metadata
     """
     try:
         from tenure.integrations.kubernetes import shipped_manifests as shipped
@@ -66,6 +69,10 @@ def manifests(
         if (error.name or "").partition(".")[0] not in MODULES:
             raise
         raise Invalid(f"manifests: {error.name} is missing: {how_to_install('kubernetes')}") from None
+    if metadata:
+        document = shipped.provider_metadata()
+        answer(session, document, shipped.written([document], head="").rstrip("\n"))
+        return
     parts = names_in(only)
     if unknown := [name for name in parts if name not in shipped.PARTS]:
         raise Invalid(f"--only: there is no {unknown[0]!r}; there are: {', '.join(shipped.PARTS)}")
@@ -79,7 +86,7 @@ def manifests(
     documents = shipped.documents_of(
         parts or [name for name in shipped.USUAL if webhook_url is None or name != "deployment"],
         own_namespace=own,
-        namespaces=namespaces_in("--namespaces", names_in(namespaces)),
+        namespaces=some_namespaces(namespaces),
         webhook_url=webhook_url,
         image=image,
         cert_manager=cert_manager,

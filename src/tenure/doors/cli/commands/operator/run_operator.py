@@ -10,11 +10,12 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.shared_options import FiniteRange
 from tenure.doors.cli.output.print_answer import answer, echo, json_line
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Invalid
@@ -36,6 +37,13 @@ NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 MODULES = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
 
 
+def read_host(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Read where to listen; an empty text, which would be taken for every address there is, is refused."""
+    if text is not None and not text.strip():
+        raise click.BadParameter("it is empty; 0.0.0.0 is every address of this machine", context, parameter)
+    return text
+
+
 @command("operator")
 @click.option(
     "--kubeconfig", metavar="FILE", help="How to reach the cluster [default: the pod's own account, else $KUBECONFIG]."
@@ -47,10 +55,16 @@ MODULES = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
     metavar="A,B",
     default="metal3,capi",
     show_default=True,
-    help="Which claims to serve: IPClaims (metal3), Cluster API's IPAddressClaims (capi).",
+    help="Serve IPClaims (metal3), Cluster API's IPAddressClaims (capi); render the data of machines (render).",
 )
 @click.option("--own-namespace", metavar="NAME", help="Where lease and certificate are kept [default: the pod's].")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where /livez, /readyz and /metrics are served.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    callback=read_host,
+    help="Where /livez, /readyz and /metrics are served.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8081, show_default=True, help="0 takes a free one.")
 @click.option(
     "--metrics-auth",
@@ -60,7 +74,12 @@ MODULES = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
 @click.option(
     "--webhooks/--no-webhooks", default=True, help="Judge objects of our kinds before the API server stores them."
 )
-@click.option("--webhook-host", metavar="HOST", help="Where the API server asks the webhooks [default: --host].")
+@click.option(
+    "--webhook-host",
+    metavar="HOST",
+    callback=read_host,
+    help="Where the API server asks the webhooks [default: --host].",
+)
 @click.option("--webhook-port", type=click.IntRange(0, 65535), default=9443, show_default=True, help="0: a free one.")
 @click.option(
     "--webhook-certificates",
@@ -88,11 +107,23 @@ MODULES = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography", "yaml")
 )
 @click.option(
     "--orphan-grace",
+    "orphan_grace_s",
     metavar="SECONDS",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=600.0,
     show_default=True,
     help="After how long an address that this operator made is released if its claim is not there.",
+)
+@click.option(
+    "--enable-bmh-name-based-preallocation",
+    "claims_by_host",
+    is_flag=True,
+    help="Name the claims of machines by their hosts, so that preAllocations reach them (with the controller render).",
+)
+@click.option(
+    "--render-like-capm3",
+    is_flag=True,
+    help="Render nothing for dnsServersFromIPPool, as CAPM3 does (with the controller render).",
 )
 @click.option(
     "--log", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How log lines look."
@@ -116,21 +147,21 @@ def operator(
     default_strategy: str,
     allow_outside_preallocations: bool,
     watch_filter: str,
-    orphan_grace: float,
     log: str,
     check: bool,
+    **more: Any,
 ) -> None:
     """Run controllers in a Kubernetes cluster, until SIGTERM or Ctrl-C.
 
-    Several replicas may run: one replica leads and writes, the others are ready to follow. IPPools serve
-    IPClaims of Metal3 and IPAddressClaims of Cluster API. Apply what `tenure manifests` prints before.
+    Several replicas may run: one leads and writes, the others are ready to follow. IPPools serve claims of Metal3 and
+    of Cluster API; `render` makes the data of Metal3's machines. Apply what `tenure manifests` prints before.
 
     For example:
       tenure operator --kubeconfig admin.conf --port 8081 --check
     """
     try:
         from tenure.integrations.kubernetes import operator as shell
-        from tenure.integrations.kubernetes.operator_context import PortTaken
+        from tenure.integrations.kubernetes.operator_context import CannotListen
         from tenure.integrations.kubernetes.operator_settings import OperatorSettings
         from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, find_credentials
         from tenure.integrations.kubernetes.runtime.credentials import own_namespace as pods
@@ -141,11 +172,11 @@ def operator(
     chosen = _known(names_in(controllers), shell.CONTROLLERS)
     (own,) = namespaces_in("--own-namespace", (own_namespace or pods(),))
     settings = OperatorSettings(
-        kubeconfig, context, _some_namespaces(namespaces), chosen, own, host=host, port=port,
+        kubeconfig, context, some_namespaces(namespaces), chosen, own, host=host, port=port,
         metrics_auth=metrics_auth, webhooks=webhooks, webhook_host=webhook_host or host, webhook_port=webhook_port,
         webhook_certificates=webhook_certificates, default_strategy=default_strategy,
         allow_outside=allow_outside_preallocations, watch_filter=_label_value(watch_filter),
-        orphan_grace_s=orphan_grace,
+        **more,
     )  # fmt: skip
     try:
         if check:
@@ -155,8 +186,8 @@ def operator(
         asyncio.run(_run(session, settings, shell.run_until))
     except CredentialsMissing as error:
         raise Invalid(f"--kubeconfig: {error}") from None
-    except PortTaken as error:
-        raise Invalid(f"{error.option}: {error}; {error.option} 0 takes a free one") from None
+    except CannotListen as error:
+        raise Invalid(f"{error.option}: {error}") from None
     except shell.PartEnded as error:
         raise click.ClickException(str(error)) from None
 
@@ -203,7 +234,7 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
 
 
-def _some_namespaces(text: str | None) -> tuple[str, ...]:
+def some_namespaces(text: str | None) -> tuple[str, ...]:
     """Return the namespaces to work in; raise ``Invalid`` if the option is there and names none: that would be all."""
     names = names_in(text or "")
     if text is not None and not names:

@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, is_terminating, mapping
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault
-from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, SpecFault
+from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, label_steps
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
 
@@ -40,6 +40,9 @@ class AdmissionView(Protocol):
 
     def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
         """Return the claims, of both kinds, that have an address of a pool, or are about to get it."""
+
+    def overlap_of(self, namespace: str, pool: str, spec: PoolSpec) -> str:
+        """Return what a pool of such a ``spec`` shares with others of its namespace, for people; empty if nothing."""
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects, of the claim's group, that name a claim."""
@@ -79,3 +82,11 @@ def finalizer_step(object: Object, finalizer: str) -> list[Step]:
     if not metadata or not isinstance(metadata.get("finalizers") or [], list):
         return []
     return finalizer_steps(object, finalizer)
+
+
+def label_step(object: Object, label: str) -> list[Step]:
+    """Return the step that gives a new object a label; none, if the object has it or the label has no name."""
+    metadata = mapping(object, "metadata")
+    if not label or not metadata or not isinstance(metadata.get("labels") or {}, dict):
+        return []
+    return label_steps(object, label)

@@ -6,6 +6,7 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     Judgement,
     finalizer_step,
     is_judged,
+    label_step,
 )
 from tenure.integrations.kubernetes.metal3.admission.pool_admission import NOT_SERVED
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
@@ -27,7 +28,7 @@ from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
 
 
 def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
-    """Return what a new claim gets: its finalizer; and what it loses: an address that came with a copied text."""
+    """Return what a new claim gets: finalizer and label; and what it loses: an address that came with a copied text."""
     claim = request.object or {}
     reference = reference_of(claim)
     # The claim of another controller, or for a pool that it cannot have, would keep the finalizer for ever (KP3).
@@ -36,6 +37,7 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     steps = []
     if view.serves_kind(kind_of(claim)) and view.serves(request.namespace, mapping(claim, "metadata", "labels")):
         steps += finalizer_step(claim, kind_of(claim).claim_finalizer)
+        steps += label_step(claim, kind_of(claim).move_label)
     holder = _holder_of_copy(request, claim, reference, view)
     if holder is None:
         return Defaults(steps, [])

@@ -1,6 +1,6 @@
 """What an IPPool may say, and what it gets where it says nothing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     AdmissionView,
@@ -11,6 +11,7 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
 )
 from tenure.integrations.kubernetes.metal3.admission.pool_warnings import LONGEST_NAME, is_object_name, pool_warnings
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import POOL_FINALIZER, field, mapping, text
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import (
     PoolEntry,
@@ -19,6 +20,7 @@ from tenure.integrations.kubernetes.metal3.objects.pool_spec import (
     SpecFault,
     read_pool_spec,
 )
+from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.runtime.patches import Step
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
@@ -33,6 +35,10 @@ MOST_NAMED = 10
 """How many addresses a refusal names; the others are counted."""
 
 NOT_SERVED = "is not served by this version"
+OUT_OF_BOUNDS = "out of bounds of the pools given"
+IN_USE = f"in use but {OUT_OF_BOUNDS}"
+UNSEEN = ClaimId("", "", "")
+"""A claim that this replica has not seen yet."""
 
 
 def default_pool(request: AdmissionRequest, view: AdmissionView) -> Defaults:
@@ -55,11 +61,16 @@ def judge_pool(request: AdmissionRequest, view: AdmissionView) -> Judgement:
         return Judgement(faults, [])
     reading = read_pool_spec(field(pool, "spec"))
     faults += _faults_of(mapping(pool, "spec"), reading)
+    faults += _ledger_faults(request, reading.spec, view)
     faults += _name_prefix_faults(reading.spec, request.before)
-    if all(not fault.field.startswith("spec.pools") for fault in reading.faults):
+    # Of a pool without entries of its own, only the ledger knows which addresses it has.
+    has_own = reading.spec.ledger is None or bool(reading.spec.entries)
+    if has_own and all(not fault.field.startswith("spec.pools") for fault in reading.faults):
         faults += _outside(reading.spec, view, request.before is None)
         faults += _left_behind(request, reading.spec, view)
-    return Judgement(faults, [] if reading.faults else pool_warnings(reading.spec))
+    overlap = view.overlap_of(request.namespace, request.name, reading.spec)
+    warnings = pool_warnings(reading.spec, [f"spec.pools: {overlap}"] if overlap else ())
+    return Judgement(faults, [] if reading.faults else warnings)
 
 
 def _changes(before: Object, after: Object) -> list[SpecFault]:
@@ -80,10 +91,28 @@ def _faults_of(written: Object, reading: PoolReading) -> Iterator[SpecFault]:
     if POLICIES[reading.spec.policy].striped:
         yield from _not_random(written, reading.spec)
     tenure = mapping(written, "tenure")
-    for name in ("coolingSeconds", "sticky", "namespaces", "ledger"):
+    for name in ("coolingSeconds", "sticky", "namespaces"):
         # Such a field must not be ignored: an author who asked for cooling would believe in it.
         if tenure.get(name):
             yield SpecFault(f"spec.tenure.{name}", tenure[name], NOT_SERVED)
+
+
+def _ledger_faults(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView) -> Iterator[SpecFault]:
+    """Yield why a pool cannot be bound as it says: what is held in one ledger is not found in another.
+
+    A pool may be bound when it has addresses already, and be unbound: `tenure ipam import` and `export` are for that.
+    """
+    if spec.ledger is not None and spec.external:
+        yield SpecFault("spec.tenure.external", True, "cannot be used with spec.tenure.ledger, which decides")
+    before = read_pool_spec(field(request.before, "spec")).spec.ledger if request.before else None
+    if spec.ledger is None or before is None:
+        return
+    is_used = any(True for _ in view.addresses_of(request.namespace, request.name))
+    for name in ("network", "realm"):
+        value = getattr(spec.ledger, name)
+        if is_used and value != getattr(before, name):
+            reason = f"cannot be modified while the pool has addresses, which are held as {getattr(before, name)!r}"
+            yield SpecFault(f"spec.tenure.ledger.{name}", value, reason)
 
 
 def _doubles(written: Object, spec: PoolSpec) -> Iterator[SpecFault]:
@@ -154,28 +183,45 @@ def _outside(spec: PoolSpec, view: AdmissionView, is_new: bool) -> Iterator[Spec
 def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView) -> list[SpecFault]:
     """Return addresses in use that a change takes out of the pool (A15).
 
-    Objects are asked, not the status, which may be old or forged (KP13). An address that was in no entry before either,
-    made by hand or pre-allocated outside, does not hold up a change.
+    Objects are asked, not the list of them in the status, which may be old or forged (KP13). An address that was in no
+    entry before either, made by hand or pre-allocated outside, does not hold up a change.
     """
     before = request.before
     if before is None or field(before, "spec", "pools") == field(request.object or {}, "spec", "pools"):
         return []
     old = read_pool_spec(field(before, "spec")).spec
-    left = sorted(_fallen_out(old, spec, view.addresses_of(request.namespace, request.name)))
-    reason = "is in use but out of bounds of the pools given"
-    faults = [
-        SpecFault("spec.pools", format_address(position), f"{reason}: IPAddress {name} is for claim {claim}")
-        for position, name, claim in left[:MOST_NAMED]
-    ]
-    if more := len(left) - len(faults):
-        faults.append(SpecFault("spec.pools", more, "more addresses are in use but out of bounds of the pools given"))
+    left = dict(_being_given(request, old, spec, view)) | dict(_in_use(request, old, spec, view))
+    faults = [SpecFault("spec.pools", format_address(position), reason) for position, reason in sorted(left.items())]
+    if more := faults[MOST_NAMED:]:
+        faults = [*faults[:MOST_NAMED], SpecFault("spec.pools", len(more), f"more addresses are {IN_USE}")]
     return faults
 
 
-def _fallen_out(old: PoolSpec, new: PoolSpec, addresses: Iterable[Object]) -> Iterator[tuple[int, str, str]]:
-    for address in addresses:
+def _in_use(request: AdmissionRequest, old: PoolSpec, new: PoolSpec, view: AdmissionView) -> Iterator[tuple[int, str]]:
+    """Yield addresses of objects that a change takes out of the pool."""
+    for address in view.addresses_of(request.namespace, request.name):
         position, claim = position_of(address), claim_name_of(address)
-        if position is None or old.entry_at(position) is None or new.entry_at(position) is not None:
+        if position is not None and _falls_out(old, new, position, claim):
+            yield position, f"is {IN_USE}: IPAddress {text(address, 'metadata', 'name')} is for claim {claim}"
+
+
+def _being_given(
+    request: AdmissionRequest, old: PoolSpec, new: PoolSpec, view: AdmissionView
+) -> Iterator[tuple[int, str]]:
+    """Yield addresses that a leader is about to give, or has just given, and that a change takes out of the pool.
+
+    This replica may not have seen their objects yet. Their reservations it has, without fail: they are part of the pool
+    that the change is made to, and the server stores no change of a pool that has another version by then.
+    """
+    for position in set(reserved_in(request.before or {}).values()):
+        claims = list(view.claims_at(request.namespace, request.name, position))
+        if not any(_falls_out(old, new, position, claim.name) for claim in claims or [UNSEEN]):
             continue
-        if new.pre_allocations.get(claim) != position:
-            yield position, text(address, "metadata", "name"), claim
+        names = ", ".join(f"{claim.kind} {claim.name}" for claim in claims)
+        yield position, f"is being given to {names or 'a claim'} but {OUT_OF_BOUNDS}; try again"
+
+
+def _falls_out(old: PoolSpec, new: PoolSpec, position: int, claim: str) -> bool:
+    """Return whether a change takes an address out of the pool that is a claim's."""
+    is_left_out = old.entry_at(position) is not None and new.entry_at(position) is None
+    return is_left_out and new.pre_allocations.get(claim) != position

@@ -1,7 +1,7 @@
 """What is odd in an IPPool, and accepted: its author is warned (KS5)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolEntry, PoolSpec
 from tenure.kernel.addressing.addresses import format_address, parse_address
@@ -19,9 +19,9 @@ def is_object_name(name: str) -> bool:
     return len(name) <= LONGEST_NAME and SUBDOMAIN.fullmatch(name) is not None
 
 
-def pool_warnings(spec: PoolSpec) -> list[str]:
-    """Return what the author of a pool should know. O(n log n) of the entries."""
-    found = [warning for entry in spec.entries for warning in _of_entry(entry)]
+def pool_warnings(spec: PoolSpec, others: Iterable[str] = ()) -> list[str]:
+    """Return what the author of a pool should know, behind other warnings. O(n log n) of the entries."""
+    found = [*others, *(warning for entry in spec.entries for warning in _of_entry(entry))]
     found += _of_overlaps(spec)
     found += _of_gateways(spec)
     found += _of_pre_allocations(spec)

@@ -79,7 +79,8 @@ def new_address(spec: PoolSpec, pool: Object, claim: Object, position: int, type
         "metadata": {
             "namespace": namespace,
             "name": address_name(spec.name_prefix, position),
-            "labels": dict(labels_of(claim)),
+            # Without what only claims need: an address is moved with its pool.
+            "labels": {name: value for name, value in labels_of(claim).items() if name != kind.move_label},
             "annotations": {MADE_FOR: f"{namespace}/{claim_name}"},
             "finalizers": [kind.address_finalizer],
             "ownerReferences": kind.owners(pool, claim),

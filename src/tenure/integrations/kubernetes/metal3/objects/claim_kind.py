@@ -58,6 +58,13 @@ class ClaimKind(ABC):
     needs_cluster: ClassVar[bool]
     """Whether a claim that names a cluster is left alone until there is one (F6)."""
 
+    move_label: ClassVar[str] = ""
+    """A label that each claim needs so that clusterctl moves it; empty, where the definition of the kind has it."""
+
+    def lacks_label(self, claim: Object) -> bool:
+        """Return whether clusterctl would leave a claim behind that has no owner, as one that a user made (KD6)."""
+        return bool(self.move_label) and self.move_label not in labels_of(claim)
+
     def claim_type(self, claim: Object) -> ResourceType:
         """Return the type of a claim, in the version that the server serves it in."""
         return replace(self.claim, version=_version(claim) or self.claim.version)

@@ -60,6 +60,11 @@ def own_address(claim: Object) -> int | None:
         return None
 
 
+def is_fit_to_move(claim: Object, position: int | None) -> bool:
+    """Return whether a claim says all that a move to another cluster needs: the address that it has, and a label."""
+    return own_address(claim) == position and not kind_of(claim).lacks_label(claim)
+
+
 def is_picked_here(claim: Object) -> bool:
     """Return whether the claim's own address was picked for this very claim, and not for the one it was moved from."""
     return annotations_of(claim).get(PICKED_FOR) == uid_of(claim)

@@ -12,6 +12,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_CLAIM_FINALIZER,
     GROUP,
     IP_POOL,
+    MOVE,
     field,
     now_text,
     text,
@@ -30,6 +31,7 @@ class ClusterApiClaims(ClaimKind):
     claim_finalizer, address_finalizer = CLUSTER_API_CLAIM_FINALIZER, CLUSTER_API_ADDRESS_FINALIZER
     holder_prefix = "cluster-api/"
     needs_cluster = True
+    move_label = MOVE
 
     def cluster_of(self, claim: Object) -> str:
         """Return ``spec.clusterName``, else the label that older claims have."""

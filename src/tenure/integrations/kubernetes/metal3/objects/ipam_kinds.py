@@ -38,6 +38,8 @@ RESERVING = "ipam.tenure.dev/reserving"
 """Reservations of a pool whose definition has no ``status.tenure`` (KD4)."""
 PAUSED = "cluster.x-k8s.io/paused"
 DELETE_FOR_MOVE = "clusterctl.cluster.x-k8s.io/delete-for-move"
+MOVE = "clusterctl.cluster.x-k8s.io/move"
+"""Label of clusterctl's, on an object or on the definition of its kind: whoever its owners are, it is moved (KD6)."""
 CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
 WATCH_FILTER = "cluster.x-k8s.io/watch-filter"
 PROVIDER_LABEL = ("cluster.x-k8s.io/provider", "ipam-metal3")

@@ -77,7 +77,7 @@ class Metal3Claims(ClaimKind):
         return status if keeps else {**status, "address": None}
 
     def waiting(self, claim: Object, message: str) -> Object | None:
-        """Take off what is not true; a pool that is not there yet is no error."""
+        """Take off what is not true; what the claim waits for is no error."""
         if not self.given(claim) and not text(claim, "status", "errorMessage"):
             return None
         return {"address": None, "errorMessage": None, "tenure": None}

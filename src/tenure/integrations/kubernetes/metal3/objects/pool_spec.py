@@ -4,6 +4,7 @@ Webhooks and the controller read pools here, so both mean the same by a range. A
 address may be held; ``range`` is what is handed out of them without being asked for.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from tenure.kernel.picking.free_set import FreeSet
 from tenure.kernel.plan.plan_model import Policy
 
 STRATEGIES = {"sequential": Policy.LOWEST, "random": Policy.RANDOM}
+
+REALM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 ALL_POSITIONS = (V6_BASE << 1) + 1
 """More than the highest position of any family."""
@@ -70,6 +73,19 @@ class PoolEntry:
     """Start, end and subnet as they are written, whether they fit together or not; nothing, if one cannot be read."""
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerBinding:
+    """The network of a ledger that the addresses of a pool are held in."""
+
+    network: str
+    realm: str
+    """Whose claims these are in the ledger; it moves along with the pool (KP18)."""
+    secret: str
+    """The Secret that says where the ledger is, in the namespace of the pool."""
+    server: str = ""
+    """Where the ledger is; empty: as the Secret says."""
+
+
 @dataclass(frozen=True)
 class PoolSpec:
     """A pool as it is served."""
@@ -93,6 +109,8 @@ class PoolSpec:
     drained: tuple[AddressRange, ...] = ()
     """Nothing is picked from there any more; what is held stays."""
     outlives_cluster: bool = False
+    ledger: LedgerBinding | None = None
+    """Where the addresses are held; nothing: the objects of the cluster are all there is."""
 
     @cached_property
     def _bounds(self) -> "EntryMap":
@@ -120,6 +138,11 @@ class PoolSpec:
         """Return what an address is handed out with. O(log n) of the entries."""
         entry = self.entry_at(position)
         return entry.options if entry else self.options
+
+    def spans(self) -> Iterator[AddressRange]:
+        """Yield where addresses of this pool may be held: its entries, each address once, and fixed ones outside."""
+        yield from self._bounds.spans()
+        yield from (AddressRange(each, each) for each in sorted(self.fixed) if self.entry_at(each) is None)
 
     def runs(self) -> Iterator[list[AddressRange]]:
         """Yield what is handed out of each entry, in their order; an address of two entries belongs to the first."""
@@ -153,6 +176,10 @@ class EntryMap:
         """How many addresses of each family the entries have."""
         for first, last, _ in pieces:
             self.sizes[family_of(first)] += last - first + 1
+
+    def spans(self) -> Iterator[AddressRange]:
+        """Yield the pieces in the order of their addresses."""
+        return (AddressRange(first, last) for first, last, _ in self._pieces)
 
     def entry_at(self, position: int) -> PoolEntry | None:
         """Return the first entry that an address lies in."""
@@ -193,6 +220,7 @@ def read_pool_spec(written: Any) -> PoolReading:
         gives_reserved=tenure.get("reservedAddresses") == "give",
         drained=tuple(_drained(_list(tenure, "drain", faults, "spec.tenure"), faults)),
         outlives_cluster=tenure.get("outlivesCluster") is True,
+        ledger=_ledger(_map(tenure, "ledger", faults, "spec.tenure"), faults),
     )
     return PoolReading(read, faults)
 
@@ -344,6 +372,18 @@ def _pre_allocations(written: Object, faults: list[SpecFault]) -> dict[str, int]
         if position is not None:
             found[str(name)] = position
     return found
+
+
+def _ledger(written: Object, faults: list[SpecFault]) -> LedgerBinding | None:
+    if not written:
+        return None
+    read = {name: str(written.get(name) or "") for name in ("network", "realm", "secretName", "server")}
+    missing = [name for name in ("network", "realm", "secretName") if not read[name]]
+    faults += [SpecFault(f"spec.tenure.ledger.{name}", read[name], "cannot be empty") for name in missing]
+    if read["realm"] and not REALM.fullmatch(read["realm"]):
+        reason = "must begin with a letter or digit, and has letters, digits, '-', '_' and '.'"
+        faults.append(SpecFault("spec.tenure.ledger.realm", read["realm"], reason))
+    return LedgerBinding(read["network"], read["realm"], read["secretName"], read["server"])
 
 
 def _drained(written: list[object], faults: list[SpecFault]) -> Iterator[AddressRange]:

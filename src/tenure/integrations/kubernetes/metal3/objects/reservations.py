@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import RESERVING, annotations_of, field, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import RESERVING, field, text
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
@@ -49,7 +49,7 @@ def _entries(pool: Object) -> list[Any]:
     """Return the entries of both places; what the status says comes last, since an annotation may be an old one."""
     in_status = field(pool, "status", "tenure", "reserving")
     try:
-        in_annotation = orjson.loads(annotations_of(pool).get(RESERVING, "[]"))
+        in_annotation = orjson.loads(text(pool, "metadata", "annotations", RESERVING) or "[]")
     except orjson.JSONDecodeError:
         in_annotation = []
     return [each for entries in (in_annotation, in_status) if isinstance(entries, list) for each in entries]

@@ -1,0 +1,70 @@
+"""Why an address of a cluster is what it is: who has it, or what keeps it back, or that it is free."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
+from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
+from tenure.kernel.addressing.addresses import format_address
+
+
+@dataclass(frozen=True)
+class AddressFinding:
+    """What one pool has to say about an address."""
+
+    pool: Key
+    status: str
+    """In a word: held, orphaned, pre-allocated, kept back, drained or free."""
+    text: str
+    claim: str = ""
+    object: str = ""
+    since: str = ""
+    """When the IPAddress was created."""
+
+
+def explain_address(read: ReadPools, position: int) -> list[AddressFinding]:
+    """Return what each pool says in which an address lies or is held, in the order of their names."""
+    return [finding for key in sorted(read.pools) for finding in _in_pool(read, key, position)]
+
+
+def _in_pool(read: ReadPools, key: Key, position: int) -> Iterator[AddressFinding]:
+    held = [each for each in read.addresses_of(key) if position_of(each) == position]
+    for address in held:
+        yield _held(read, key, address)
+    if held:
+        return
+    spec = read.spec_of(key).spec
+    name = f"IPPool {'/'.join(key)}"
+    waits_for = next((claim for claim, at in spec.pre_allocations.items() if at == position), None)
+    if waits_for is not None:
+        text = f"pre-allocated in {name} to claim {waits_for}, which has it not"
+        yield AddressFinding(key, "pre-allocated", text, waits_for)
+    elif spec.entry_at(position) is not None:
+        status, why = _status(spec, position)
+        yield AddressFinding(key, status, f"{status} in {name}{why and f': {why}'}")
+
+
+def _held(read: ReadPools, key: Key, address: Object) -> AddressFinding:
+    claim, object = claim_id_of(address), key_of(address)[1]
+    since = text(address, "metadata", "creationTimestamp")
+    is_there = read.claim_of(address) is not None
+    missing = "" if is_there else ", which is not there"
+    said = f"held by {claim}{missing}, as IPAddress {object} of IPPool {'/'.join(key)}, since {since}"
+    return AddressFinding(key, "held" if is_there else "orphaned", said, str(claim), object, since)
+
+
+def _status(spec: PoolSpec, position: int) -> tuple[str, str]:
+    """Return the status of an address of a pool that nobody holds, and the reason."""
+    if any(position in drained for drained in spec.drained):
+        return "drained", "spec.tenure.drain"
+    if spec.gives_reserved:
+        return "free", ""
+    if position in spec.gateways:
+        return "kept back", f"{format_address(position)} is a gateway"
+    entry = spec.entry_at(position)
+    if entry is not None and (entry.range is None or position not in entry.range):
+        return "kept back", "it is the last address of its subnet"
+    return "free", ""

@@ -1,0 +1,80 @@
+"""The ledgers that pools are bound to: each is opened once for all pools that name it, and closed with the last."""
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass, field
+
+from tenure.client.server_urls import names_servers
+from tenure.integrations.kubernetes.metal3.ledger.ledger_secret import LedgerPlace
+from tenure.integrations.kubernetes.runtime.resource_types import Key
+from tenure.kernel.errors import NotFound, TenureError
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.wiring import is_there, open_async, without_secrets
+
+LOG = logging.getLogger(__name__)
+
+ACTOR = "tenure-operator"
+"""Who asks, in the log of a ledger that is reached by its store; a server knows it by the token."""
+CLOSES_S = 5.0
+
+
+@dataclass
+class _Opened:
+    users: set[Key] = field(default_factory=set)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    ledger: AsyncLedger | None = None
+
+
+class OpenLedgers:
+    """Ledgers by where they are."""
+
+    def __init__(self) -> None:
+        self._opened: dict[LedgerPlace, _Opened] = {}
+
+    async def get(self, place: LedgerPlace, user: Key) -> AsyncLedger:
+        """Return the ledger at a place for a pool; what the pool used before is left."""
+        await self.leave(user, but=place)
+        opened = self._opened.setdefault(place, _Opened())
+        opened.users.add(user)
+        async with opened.lock:
+            if opened.ledger is None:
+                opened.ledger = await _open(place)
+            return opened.ledger
+
+    async def leave(self, user: Key, *, but: LedgerPlace | None = None) -> None:
+        """Let a pool use no ledger, but for one; what nobody uses is closed."""
+        for place, opened in list(self._opened.items()):
+            if place == but:
+                continue
+            opened.users.discard(user)
+            if not opened.users:
+                del self._opened[place]
+                await _close(opened)
+
+    async def close(self) -> None:
+        """Close all of them."""
+        for opened in self._opened.values():
+            await _close(opened)
+        self._opened.clear()
+
+
+async def _open(place: LedgerPlace) -> AsyncLedger:
+    if names_servers(place.url):
+        return await open_async(place.url, token=place.token or None)
+    if not await is_there(place.url):
+        hint = "an operator makes none; `tenure network add` does"
+        raise NotFound("ledger", without_secrets(place.url), hint=hint)
+    return (await open_async(place.url)).asked_by(ACTOR)
+
+
+async def _close(opened: _Opened) -> None:
+    if opened.ledger is None:
+        return
+    try:
+        # A database that hangs must not keep the process from ending.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSES_S):
+                await opened.ledger.close()
+    except (TenureError, OSError) as error:
+        LOG.warning("a ledger was not closed in order: %s", error)

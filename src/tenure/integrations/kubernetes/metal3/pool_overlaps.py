@@ -1,0 +1,127 @@
+"""Pools that have addresses in common: each may give an address that the other has given, and neither would notice.
+
+That is wanted where the pools are of different networks, such as two VLANs with the same private addresses. So it is
+reported and never refused. Which pools are of one network, and may collide, is for ``may_collide`` to say.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
+from tenure.integrations.kubernetes.runtime.resource_types import Key
+from tenure.kernel.addressing.ranges import AddressRange
+
+MOST_NAMED = 5
+"""How many other pools a message names; the others are counted."""
+
+
+def may_collide(one: PoolSpec, other: PoolSpec) -> bool:
+    """Return whether two pools of a namespace may give one address twice, if both have it.
+
+    All pools of a namespace count as of one network. Two that are bound to the same network of a ledger do not collide:
+    the ledger gives each address to one of them. Another notion of networks, by which an overlap is wanted, goes here.
+    """
+    if one.ledger is None or other.ledger is None:
+        return True
+    return (one.ledger.network, one.ledger.secret, one.ledger.server) != (
+        other.ledger.network, other.ledger.secret, other.ledger.server
+    )  # fmt: skip
+
+
+class PoolOverlaps:
+    """Finds which pools of a namespace have addresses in common.
+
+    The addresses of a namespace are cut at every first and behind every last address of a range, so that each piece has
+    the same pools all over. Cost: O(log n) of the pieces for each range of a pool, and O(1) for each piece in it; O(n)
+    when the ranges of a pool change.
+    """
+
+    def __init__(self) -> None:
+        self._specs: dict[Key, PoolSpec] = {}
+        self._cuts: dict[str, list[int]] = {}
+        """Where pieces begin, in order, by namespace."""
+        self._pools: dict[str, list[set[Key]]] = {}
+        """The pools of each piece."""
+        self._found: dict[str, dict[Key, dict[Key, AddressRange]]] = {}
+        """What ``others`` found, by namespace, for as long as no pool there changes."""
+
+    def lay(self, pool: Key, spec: PoolSpec | None) -> None:
+        """Note the ranges of a pool in place of those that it had; nothing: it is gone."""
+        former = self._specs.get(pool)
+        if former == spec:
+            return
+        self._found.pop(pool[0], None)
+        if former is not None:
+            del self._specs[pool]
+            for piece in self._pieces(pool[0], former):
+                piece.discard(pool)
+            self._join(pool[0])
+        spans = list(spec.spans()) if spec is not None else []
+        if spec is not None and spans:
+            self._specs[pool] = spec
+            for span in spans:
+                self._cut(pool[0], span)
+            for piece in self._pieces(pool[0], spec):
+                piece.add(pool)
+
+    def others(self, pool: Key) -> dict[Key, AddressRange]:
+        """Return the pools that a pool may collide with, each with the first range that both have."""
+        known = self._found.setdefault(pool[0], {})
+        if pool not in known:
+            spec = self._specs.get(pool)
+            known[pool] = {} if spec is None else self.others_of(pool, spec)
+        return known[pool]
+
+    def others_of(self, pool: Key, spec: PoolSpec) -> dict[Key, AddressRange]:
+        """Return the pools that a pool would collide with if it were as the ``spec`` says."""
+        found: dict[Key, AddressRange] = {}
+        for common, pools in self._common(pool[0], spec):
+            for other in pools - {pool}:
+                known = found.get(other)
+                if known is not None and known.last + 1 == common.first:
+                    found[other] = AddressRange(known.first, common.last)  # a third pool begins or ends between them
+                elif known is None and may_collide(spec, self._specs[other]):
+                    found[other] = common
+        return dict(sorted(found.items()))
+
+    def _common(self, namespace: str, spec: PoolSpec) -> Iterator[tuple[AddressRange, set[Key]]]:
+        """Yield the pieces that the ranges of a pool touch, as far as they lie in it, each with its pools."""
+        cuts, pools = self._cuts.get(namespace, []), self._pools.get(namespace, [])
+        for span in spec.spans():
+            at = max(bisect_right(cuts, span.first) - 1, 0)
+            while at < len(cuts) and cuts[at] <= span.last:
+                ends = cuts[at + 1] - 1 if at + 1 < len(cuts) else span.last
+                if pools[at] and ends >= span.first:
+                    yield AddressRange(max(cuts[at], span.first), min(ends, span.last)), pools[at]
+                at += 1
+
+    def _pieces(self, namespace: str, spec: PoolSpec) -> Iterator[set[Key]]:
+        """Yield the pieces that a pool is made of; its ranges were cut out before."""
+        cuts, pools = self._cuts[namespace], self._pools[namespace]
+        for span in spec.spans():
+            yield from pools[bisect_left(cuts, span.first) : bisect_left(cuts, span.last + 1)]
+
+    def _cut(self, namespace: str, span: AddressRange) -> None:
+        """Let pieces begin where a range does, and behind it."""
+        cuts, pools = self._cuts.setdefault(namespace, []), self._pools.setdefault(namespace, [])
+        for position in (span.first, span.last + 1):
+            at = bisect_left(cuts, position)
+            if at == len(cuts) or cuts[at] != position:
+                cuts.insert(at, position)
+                pools.insert(at, set(pools[at - 1]) if at else set())
+
+    def _join(self, namespace: str) -> None:
+        """Forget cuts between pieces of the same pools, which would else be more and more."""
+        cuts, pools = self._cuts.pop(namespace), self._pools.pop(namespace)
+        kept = [at for at in range(len(cuts)) if pools[at] != (pools[at - 1] if at else set())]
+        if kept:
+            self._cuts[namespace], self._pools[namespace] = [cuts[at] for at in kept], [pools[at] for at in kept]
+
+
+def overlap_text(others: Mapping[Key, AddressRange]) -> str:
+    """Return what a pool has in common with others, for people; empty if there is nothing."""
+    named = [f"{common} with IPPool {name}" for (_, name), common in islice(others.items(), MOST_NAMED)]
+    if more := len(others) - len(named):
+        named.append(f"addresses with {more} more")
+    return f"it shares {', '.join(named)}: each may give an address that the other has given" if named else ""

@@ -1,0 +1,78 @@
+"""Marks of a move that was killed: ``delete-for-move`` on objects that nobody deletes.
+
+clusterctl marks an object in the source and deletes it in the next request. If it is killed between the two, the object
+stays, marked; and a repeated move copies it to the target, mark and all, in place of what it had carried there before.
+Such an object would never be touched again, and its deletion would never be a release. So a mark that has stood for a
+while on an object that is not being deleted is taken off. A move that is repeated later sets it again.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tenure.integrations.kubernetes.metal3.ipam_caches import Group, IpamCaches
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import DELETE_FOR_MOVE, annotations_of, is_terminating
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
+from tenure.integrations.kubernetes.runtime.patches import Step, guarded, pointer
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
+
+LOG = logging.getLogger(__name__)
+
+LOOKS_EVERY_S = 10.0
+
+
+@dataclass
+class StaleMarks:
+    """Takes marks off objects that are not deleted, as long as this process leads."""
+
+    client: ApiClient
+    caches: IpamCaches
+    check: Callable[[], None]
+    """Raises if this process does not lead any more; asked before every write."""
+    serves: Callable[[Object], bool]
+    """Return whether an object is one that this operator looks after (E7)."""
+    stale_s: float
+    """A mark is that old before it is taken off: far longer than a move takes from the mark to the deletion."""
+    _since: dict[str, float] = field(default_factory=dict)
+    """When a mark was seen first, by the uid of the object."""
+
+    async def run(self) -> None:
+        """Look regularly until cancelled; the time of a mark begins with the leadership that finds it."""
+        self._since.clear()
+        while True:
+            await self.look()
+            await asyncio.sleep(min(LOOKS_EVERY_S, self.stale_s / 2))
+
+    async def look(self) -> None:
+        """Find marks, and take off those whose time is over. O(n) of all objects."""
+        marked = {uid_of(object): (group, object) for group, object in self._marked()}
+        self._since = {uid: self._since.get(uid, time.monotonic()) for uid in marked}
+        for uid, (group, object) in marked.items():
+            if time.monotonic() - self._since[uid] >= self.stale_s:
+                await self._take_off(group, object)
+
+    def _marked(self) -> Iterator[tuple[Group, Object]]:
+        kinds, caches = CLAIM_KINDS.values(), self.caches
+        claims, addresses = map(caches.claims_of_kind, kinds), map(caches.addresses_of_kind, kinds)
+        for group in (caches.pools, *claims, *addresses):
+            for object in list(group):
+                is_marked = DELETE_FOR_MOVE in annotations_of(object) and not is_terminating(object)
+                if is_marked and self.serves(object):
+                    yield group, object
+
+    async def _take_off(self, group: Group, object: Object) -> None:
+        kind = group.kind
+        step: Step = {"op": "remove", "path": pointer("metadata", "annotations", DELETE_FOR_MOVE)}
+        if kind is None:
+            return
+        try:
+            self.check()
+            group.wrote(await self.client.patch(kind, object, guarded(object, step)))
+        except (ApiError, ApiUnreachable) as error:
+            LOG.warning("%s/%s has a mark of a move that was killed: %s", *key_of(object), error)
+        else:
+            LOG.warning("%s/%s had a mark of a move that was killed; it is taken off", *key_of(object))

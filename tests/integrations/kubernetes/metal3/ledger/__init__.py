@@ -1,0 +1,1 @@
+"""Pools that are bound to a ledger, on real servers."""
