@@ -34,6 +34,8 @@ class Cast:
     allocations: int
     killed: int
     seed: int = 7
+    words: tuple[tuple[str, Any], ...] = ()
+    """Further settings of the pool, such as its mode."""
 
     @property
     def pool(self) -> tuple[str, ...]:
@@ -106,17 +108,25 @@ async def _live(cast: Cast, number: int, kubeconfig: str, namespace: str, log: P
     chance = random.Random(f"{cast.seed}-{number}")
     written = os.open(log, os.O_WRONLY | os.O_APPEND)
     settings = VMPoolSettings(
-        pool_ips=cast.pool, namespace=namespace, node_name=f"node-{number}", operation_timeout_s=ANSWERED_S
-    )
+        pool_ips=cast.pool, namespace=namespace, node_name=f"node-{number}", operation_timeout_s=ANSWERED_S,
+        **dict(cast.words),
+    )  # fmt: skip
+    is_clustered = settings.pool_mode != "ledger"
+    doomed_at, after_s = chance.randrange(1, cast.allocations), chance.uniform(0, SLOW_REQUEST_S)
     async with TroubledClient(from_kubeconfig(kubeconfig)) as client:
         if number < cast.killed:
-            client.trouble = _killing(chance.randrange(1, cast.allocations), chance.uniform(0, SLOW_REQUEST_S))
-        pool = AsyncVMPool(client, settings)
+            client.trouble = _killing(doomed_at, after_s)
+        pool = AsyncVMPool(client if is_clustered else None, settings)
         ids = [f"node-{number}-{each}" for each in range(cast.allocations)]
         for each, id in enumerate(ids):
+            if number < cast.killed and not is_clustered and each == doomed_at:
+                asyncio.get_running_loop().call_later(after_s, os.kill, os.getpid(), signal.SIGKILL)
             await _step(written, ASKS, id, HAS, pool.allocate(id))
             if each % 2:
                 await _step(written, GIVES, ids[each - 1], GAVE, pool.deallocate(ids[each - 1]))
+        if number < cast.killed and not is_clustered:
+            await asyncio.sleep(SLOW_REQUEST_S * 2)
+        await pool.close()
 
 
 async def _step(log: int, before: str, id: str, after: str, work: Awaitable[Any]) -> None:

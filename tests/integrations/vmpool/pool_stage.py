@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient, Propagation
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, ObjectExists, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
@@ -23,7 +23,7 @@ SIX = tuple(f"192.168.3.{last}" for last in range(10, 16))
 
 Send = Callable[[], Awaitable[Object]]
 Trouble = Callable[[str, Send], Awaitable[Object]]
-"""What becomes of a request: it is named (``get``, ``create``, ``replace``), and may be sent or not."""
+"""What becomes of a request: it is named (``get``, ``create``, ``replace``, ``delete``), and may be sent or not."""
 
 
 async def no_trouble(word: str, send: Send) -> Object:
@@ -56,6 +56,10 @@ class TroubledClient(ApiClient):
     async def replace(self, kind: ResourceType, object: Object) -> Object:
         """Replace, or fail."""
         return await self._meet("replace", lambda: super(TroubledClient, self).replace(kind, object))
+
+    async def delete(self, kind: ResourceType, object: Object, propagation: Propagation = "Background") -> Object:
+        """Delete, or fail."""
+        return await self._meet("delete", lambda: super(TroubledClient, self).delete(kind, object, propagation))
 
     async def _meet(self, word: str, send: Send) -> Object:
         self.sent.append(word)

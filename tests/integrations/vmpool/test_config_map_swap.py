@@ -11,7 +11,7 @@ import pytest
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
 from tenure.integrations.vmpool.config_map_swap import NOTES_KEY, STATE_KEY
-from tenure.integrations.vmpool.pool_errors import PoolForbidden, PoolTooLarge, PoolWriteRefused
+from tenure.integrations.vmpool.pool_errors import PoolForbidden, PoolNamespaceMissing, PoolTooLarge, PoolWriteRefused
 from tenure.integrations.vmpool.vm_pool_settings import DEFAULT_CONFIG_MAP, LARGEST_CONFIG_MAP
 from tenure.kernel.errors import Conflict
 from tests.infrastructure.kube import KubeServer
@@ -104,8 +104,11 @@ async def test_case_24_a_write_that_is_invalid_says_so(stage: PoolStage) -> None
 async def test_a_namespace_that_is_not_there_is_named(stage: PoolStage) -> None:
     pool = await stage.pool(*TWO, namespace="nowhere")
     assert (await pool.status()).available == 2
-    with pytest.raises(PoolWriteRefused, match="there is no namespace 'nowhere'"):
+    with pytest.raises(PoolNamespaceMissing, match="there is no namespace 'nowhere'") as caught:
         await pool.allocate("a")
+
+    assert isinstance(caught.value, PoolWriteRefused)
+    assert "`kubectl create namespace nowhere`" in caught.value.message
 
 
 async def test_case_78_a_state_that_would_not_fit_is_refused_before_it_is_sent(stage: PoolStage) -> None:
@@ -175,3 +178,10 @@ async def test_a_413_of_a_server_before_the_api_server_is_too_large_as_well(stag
     pool = await stage.pool(*TWO, client=client)
     with pytest.raises(PoolTooLarge):
         await pool.allocate("a")
+
+
+async def test_a_configmap_that_is_nearly_full_is_said_before_it_is(stage: PoolStage) -> None:
+    stage.put(state_with(list(TWO)), filler="x" * int(LARGEST_CONFIG_MAP * 0.91))
+    pool = await stage.pool(*TWO)
+
+    assert "nearly full" in (await pool.status()).warnings[0]

@@ -222,6 +222,25 @@ async def test_vs1_a_lost_answer_of_a_release_still_says_that_it_was_released(st
     assert len(stage.state()["availableIPs"]) == 2
 
 
+async def test_vs1_a_release_that_a_client_has_sent_twice_of_its_own_accord_was_made(stage: PoolStage) -> None:
+    """Its connection was closed after the first was done: the second, on the old version, is refused."""
+    client = await stage.client()
+    pool = await stage.pool(*TWO, client=client)
+    await pool.allocate("a")
+    once = [True]
+
+    async def trouble(word: str, send: Send) -> Any:
+        if word == "replace" and once:
+            once.clear()
+            await send()
+        return await send()
+
+    client.trouble = trouble
+
+    assert await pool.deallocate("a") is True
+    assert stored_ips(stage) == {}
+
+
 @pytest.mark.parametrize("status", [500, 503, 504])
 async def test_vs1_a_5xx_may_have_been_done(stage: PoolStage, status: int) -> None:
     stage.put(state_with(list(TWO)))
@@ -352,6 +371,17 @@ async def test_vs1_every_wait_ends_with_the_callers_deadline(stage: PoolStage) -
         assert time.monotonic() - began < 4.0
         assert {type(each) for each in ended} <= {PoolUnavailable, PoolSwapConflict, VMAllocation}
         client.trouble = refuses(503, times=0)
+
+
+@pytest.mark.timeout(60)
+async def test_vs1_requests_that_fail_at_once_do_not_keep_the_loop_from_the_deadline(stage: PoolStage) -> None:
+    """No request suspends here: a round that followed without a pause would be the last thing that this loop does."""
+    client = await stage.client()
+    client.trouble = loses_answers(on="get", is_done=False, times=1_000_000)
+    pool = await stage.pool(*TWO, client=client, operation_timeout_s=0.02)
+    for _ in range(200):
+        with pytest.raises(PoolUnavailable):
+            await pool.allocate("a")
 
 
 async def test_a_request_that_hangs_leaves_time_to_ask_again(stage: PoolStage) -> None:

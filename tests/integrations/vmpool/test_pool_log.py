@@ -108,3 +108,18 @@ async def test_vs5_a_large_pool_is_a_warning_at_start(stage: PoolStage, lines: p
     await stage.pool(*[f"10.0.{number >> 8}.{number & 255}" for number in range(1001)])
 
     assert "1001 addresses" in str(fields(lines, PoolEvent.WARNING)[0]["warning"])
+
+
+async def test_every_operation_has_a_line_with_its_node_also_one_that_only_reads(
+    stage: PoolStage, lines: pytest.LogCaptureFixture
+) -> None:
+    pool = await stage.pool(*TWO)
+    await pool.get("a")
+    await pool.find_ip(TWO[0])
+    await pool.list()
+    await pool.status()
+    await pool.verify()
+
+    found = fields(lines, PoolEvent.READ)
+    assert [each["operation"] for each in found] == ["get", "find", "list", "status", "verify"]
+    assert {each["node"] for each in found} == {"node-1"}

@@ -10,7 +10,16 @@ import pytest
 import yaml
 
 from tenure.integrations.kubernetes.shipped_manifests import written
-from tenure.integrations.vmpool.pool_manifests import ACCOUNT, NAME, NAMESPACE, PARTS, pool_documents
+from tenure.integrations.vmpool.pool_manifests import (
+    ACCOUNT,
+    NAME,
+    NAMESPACE,
+    PARTS,
+    AgentWords,
+    documents_of_pools,
+    pool_documents,
+)
+from tests.doors.cli.site import Site
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.cluster import create, role_in
 from tests.integrations.kubernetes.test_manifests import judged
@@ -153,3 +162,59 @@ def test_the_agent_is_told_its_pool_and_its_node() -> None:
         "POOL_CONFIGMAP_NAME": CUSTOM,
         "VM_POOL_IPS": "192.0.2.1,192.0.2.2",
     }
+
+
+def test_the_agent_gets_its_cleanup_and_the_key_for_its_vms() -> None:
+    words = AgentWords(["--cleanup-sftp", "--await-return", "120"], "vm-key")
+    *_, daemons = pool_documents(["agent"], agent=words)
+    pod = daemons["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+
+    assert container["args"][-3:] == ["--cleanup-sftp", "--await-return", "120"]
+    assert {"name": "SSH_PRIV_KEY_PATH", "value": "/etc/tenure/ssh/id_rsa"} in container["env"]
+    assert [each["mountPath"] for each in container["volumeMounts"]] == ["/etc/tenure/ssh"]
+    assert pod["volumes"][0]["secret"]["secretName"] == "vm-key"
+    assert pod["securityContext"]["fsGroup"] == 65532, "the agent is not root, and has to read the key"
+
+
+def test_a_server_takes_an_agent_with_a_cleanup(kube: KubeServer, namespace: str) -> None:
+    for document in pool_documents(["agent"], namespace=namespace, agent=AgentWords(["--cleanup-sftp"], "vm-key")):
+        judged(kube, document)
+
+
+def test_vd7_several_pools_have_a_role_each_and_one_agent(kube: KubeServer, namespace: str) -> None:
+    documents = documents_of_pools(
+        ["gpu", "spare"], ["rbac", "agent"], namespace=namespace, settings={"VM_POOLS": "gpu=10.1.0.1;spare=10.2.0.1"}
+    )
+    names = [(each["kind"], each["metadata"]["name"]) for each in documents]
+
+    assert [name for kind, name in names if kind == "Role"] == ["gpu", "spare"]
+    assert [name for kind, name in names if kind == "DaemonSet"] == ["gpu-agent"]
+    assert [kind for kind, _ in names].count("ServiceAccount") == 1
+    for document in documents:
+        if document["kind"] in ("ServiceAccount", "Role", "RoleBinding"):
+            create(kube, document)
+    account = Account(kube, namespace)
+    assert account.codes("gpu") == account.codes("spare") == ENOUGH
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--agent-options", "--no-such-option"], "--agent-options: No such option"),
+        (["--agent-options", "--every nan"], "--agent-options: Invalid value for '--every'"),
+        (["--agent-options", "--cleanup-sftp --cleanup-url http://h"], "a VM has one cleanup"),
+        (["--agent-options", "'"], "--agent-options: "),
+        (["--ssh-secret", "A_b"], "--ssh-secret: "),
+        (["--pool", "gpu"], "--pool: the agent needs the addresses of gpu"),
+        (["--pool", "gpu=10.0.0.1", "--pool-configmap-name", "x"], "--pool: it stands in place of"),
+    ],
+)
+def test_what_an_agent_would_not_take_is_refused_before_it_is_printed(
+    tmp_path: Path, words: list[str], said: str
+) -> None:
+    ips = [] if "--pool" in words else ["--pool-ips", "192.0.2.1"]
+    code, error = Site(tmp_path).error("vmpool", "manifests", "--only", "agent", *ips, *words)
+
+    assert code == 2
+    assert said in error["message"]

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tenure.integrations.kubernetes.runtime.process_probes import exposition
 from tenure.integrations.vmpool.config_map_swap import StoredPool
 from tenure.integrations.vmpool.pool_document import PoolDocument
 from tenure.integrations.vmpool.pool_metrics import PoolMeter
@@ -29,6 +28,13 @@ NAMES = {
     "byom_state_size_bytes": "gauge",
     "byom_state_last_update_timestamp_seconds": "gauge",
     "byom_recovery_duration_seconds": "histogram",
+    # Of the pool as a whole, whoever allocates: what an agent can know.
+    "byom_pool_allocations_total": "counter",
+    "byom_pool_deallocations_total": "counter",
+    "byom_pool_conflicts_total": "counter",
+    "byom_pool_allocation_duration_seconds": "summary",
+    "byom_node_allocations": "gauge",
+    "byom_oldest_allocation_timestamp_seconds": "gauge",
 }
 
 
@@ -42,7 +48,7 @@ def used_meter() -> PoolMeter:
     meter.repaired("missing", 2)
     meter.recovered(6.0)
     allocated = {
-        id: VMAllocation(id, ip)
+        id: VMAllocation(id, ip, "node-1" if id == "a" else "node-2", allocated_at=NOW)
         for id, ip in {"a": "10.0.0.1", "b": "10.0.0.2", "out": "10.9.9.8", "far": "10.9.9.9"}.items()
     }
     state = PoolState(allocated, ("10.0.0.3",), NOW, 7)
@@ -53,7 +59,7 @@ def used_meter() -> PoolMeter:
 
 
 def written(meter: PoolMeter) -> str:
-    return "".join(exposition(meter.samples()))
+    return meter.text()
 
 
 def test_the_names_and_types_are_those_of_the_page() -> None:
@@ -104,4 +110,23 @@ def test_counters_are_there_before_anything_has_happened() -> None:
 def test_labels_are_few_and_bounded() -> None:
     labels = set(re.findall(r'[{,](\w+)="', written(used_meter())))
 
-    assert labels == {"pool", "state", "result", "operation", "kind", "le"}
+    assert labels == {"pool", "state", "result", "operation", "kind", "le", "node"}
+
+
+def test_allocations_are_shown_by_node_and_by_age() -> None:
+    text = written(used_meter())
+
+    assert 'byom_node_allocations{pool="pool-1",node="node-1"} 1\n' in text
+    assert 'byom_node_allocations{pool="pool-1",node="node-2"} 3\n' in text
+    assert f'byom_oldest_allocation_timestamp_seconds{{pool="pool-1"}} {int(NOW.timestamp())}\n' in text
+
+
+def test_nodes_are_named_up_to_a_hundred() -> None:
+    """Another writer may put anything there, and every name is a series."""
+    meter = PoolMeter("p", PoolLine(()))
+    entries = {str(each): VMAllocation(str(each), "10.0.0.1", f"node-{each}") for each in range(250)}
+    meter.read(PoolDocument(PoolState(entries, ()), PoolNotes(), True))
+    shown = re.findall(r'byom_node_allocations\{pool="p",node="([^"]+)"\} (\d+)', written(meter))
+
+    assert len(shown) == 101
+    assert ("other", "150") in shown

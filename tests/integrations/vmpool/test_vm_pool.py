@@ -1,6 +1,7 @@
 """The pool for callers who block: the same verbs, from many threads."""
 
 import inspect
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,7 +17,7 @@ from tenure.kernel.errors import Conflict, Invalid
 from tests.infrastructure.kube import KubeServer
 
 TWO = ("10.0.0.1", "10.0.0.2")
-ASYNC_ONLY = {"connect", "change", "read", "node_name"}
+ASYNC_ONLY = {"connect", "change", "read", "node_name", "request", "allocate_once", "count", "counted"}
 
 
 def opened(kube: KubeServer, namespace: str, *ips: str, **words: Any) -> VMPool:
@@ -66,6 +67,31 @@ def test_without_credentials_nothing_is_left_behind() -> None:
         VMPool(None)  # type: ignore[arg-type]
 
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "said"),
+    [
+        ("recover", {"mode": "foo"}, "mode: 'keep' or 'release' is needed, not 'foo'"),
+        ("recover", {"cleanup": print}, "cleanup: a CleanupPlan is needed"),
+        ("repair", {"outside_pool": "foo"}, "outside_pool: 'keep' or 'drop' is needed, not 'foo'"),
+        ("move", {"to": "foo"}, "to: 'configmap' or 'per-ip' or 'shards' or 'ledger' is needed, not 'foo'"),
+        ("allocate", {"allocation_id": "a", "wait_s": float("nan")}, "wait_s: a duration"),
+        ("allocate", {"allocation_id": "a", "probe": 22}, "probe: a ReadinessProbe is needed"),
+    ],
+)
+def test_an_argument_that_is_wrong_is_a_value_error_that_names_it(
+    kube: KubeServer, namespace: str, verb: str, words: dict[str, Any], said: str
+) -> None:
+    with opened(kube, namespace) as pool, pytest.raises(ValueError, match=f"^{re.escape(said)}") as caught:
+        getattr(pool, verb)(**words)
+
+    assert isinstance(caught.value, Invalid)
+
+
+def test_settings_that_are_none_are_said_so() -> None:
+    with pytest.raises(ValueError, match=r"^settings: VMPoolSettings are needed, not \{"):
+        VMPool({"pool_ips": ["10.0.0.1"]})  # type: ignore[arg-type]  # that is the test
 
 
 def test_both_pools_have_the_same_verbs_and_they_take_the_same() -> None:

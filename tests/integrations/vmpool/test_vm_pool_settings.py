@@ -53,6 +53,7 @@ def test_vs4_every_field_has_an_argument_a_flag_and_a_variable() -> None:
         "VM_POOL_IPS": "10.0.0.1-10.0.0.9,10.0.0.20", "MAX_RANGE_IPS": "3", "POOL_NAMESPACE": "pods",
         "POOL_CONFIGMAP_NAME": "state", "POOL_OPERATION_TIMEOUT": "45s", "POOL_MAX_RETRIES": "7",
         "POOL_RETRY_INTERVAL": "100ms", "POOL_RETRY": "go", "NODE_NAME": " n1 ", "POOL_OUTSIDE": "drop",
+        "VM_POOL_MODE": "shards", "VM_POOL_SHARDS": "5", "VM_POOL_LEDGER": "memory:", "VM_POOL_PICK": "rendezvous",
     }  # fmt: skip
     settings = VMPoolSettings.from_environment(environment)
 
@@ -61,6 +62,8 @@ def test_vs4_every_field_has_an_argument_a_flag_and_a_variable() -> None:
     assert found == ("pods", "state", 45.0, 7)
     found_ours = (settings.retry_interval_s, settings.retry, settings.node_name, settings.outside_pool)
     assert found_ours == (0.1, "go", "n1", "drop")
+    found_modes = (settings.pool_mode, settings.pool_shards, settings.pool_ledger, settings.pool_pick)
+    assert found_modes == ("shards", 5, "memory:", "rendezvous")
     assert {source.variable for source in SOURCES} == set(environment)
     assert len({source.flag for source in SOURCES}) == len(SOURCES)
 
@@ -117,7 +120,7 @@ def test_vs5_a_pool_of_more_than_a_thousand_is_a_warning_that_names_the_other_mo
     [warning] = VMPoolSettings(pool_ips=ips).warnings
     assert "1001 addresses" in warning
     assert "several pools" in warning
-    assert "ConfigMap per IP" in warning
+    assert "mode per-ip, shards or ledger (VM_POOL_MODE)" in warning
     assert "ledger" in warning
 
 

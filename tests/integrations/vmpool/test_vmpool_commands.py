@@ -1,5 +1,6 @@
 """``tenure vmpool`` on a real API server: what is printed, what scripts read, and exit codes."""
 
+import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -109,6 +110,118 @@ def test_a_state_that_cannot_be_read_is_replaced_on_the_operators_word_alone(sit
     assert site.text("vmpool", "verify") == "the state is consistent\n"
 
 
+def test_notes_that_are_replaced_are_not_said_to_be_allocations(site: Site, stage: PoolStage) -> None:
+    """VD5: what is printed is what is so."""
+    stage.put(state_with(SIX[1:], entry("pod-1", SIX[0])), **{"tenure-notes": "{"})
+
+    found = site.json("vmpool", "verify", code=1)
+    printed = site.text("vmpool", "repair", "--replace-unreadable")
+
+    assert [each["kind"] for each in found["findings"]] == ["unreadable_notes"]
+    assert "nothing is allocated" not in printed
+    assert "the notes could not be read; a copy is in the ConfigMap byom-ip-pool-state-broken-" in printed
+    assert printed.endswith("are noted anew; kept as they are: 1 allocation\n")
+    assert site.json("vmpool", "get", "pod-1")["ip"] == SIX[0]
+
+
+def test_a_state_in_binary_data_is_shown_and_moved(site: Site, stage: PoolStage) -> None:
+    text = json.dumps(state_with(SIX[1:], entry("pod-1", SIX[0])))
+    stage.put_object({"binaryData": {"allocation-state": base64.b64encode(text.encode()).decode()}})
+
+    code, error = site.error("vmpool", "allocate", "pod-2")
+    found = site.text("vmpool", "verify", code=1)
+    printed = site.text("vmpool", "repair")
+
+    assert (code, error["code"]) == (4, "pool_state_misplaced")
+    assert "`tenure vmpool repair` moves it to data" in error["hint"]
+    assert "is in binaryData" in found
+    assert printed.endswith("repaired: 1 change\n")
+    assert [each["ip"] for each in site.json("vmpool", "list")] == [SIX[0]]
+
+
+@pytest.mark.parametrize("mode", ["configmap", "per-ip", "shards"])
+def test_a_namespace_that_is_not_there_is_said_with_the_command_that_makes_it(site: Site, mode: str) -> None:
+    code, error = site.error("vmpool", "allocate", "a", "--pool-namespace", "nowhere", "--pool-mode", mode)
+
+    assert (code, error["code"]) == (4, "pool_namespace_missing")
+    assert "there is no namespace 'nowhere': create it first (`kubectl create namespace nowhere`)" in error["message"]
+    assert "`kubectl create namespace nowhere`" in error["hint"]
+
+
+def test_vd7_pools_that_are_named_are_tried_in_order(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VM_POOL_IPS")
+    monkeypatch.setenv("VM_POOLS", "gpu=10.1.0.1;spare=10.2.0.1-10.2.0.2")
+
+    given = [site.json("vmpool", "allocate", id)["pool"] for id in ("a", "b", "a")]
+    own = site.json("vmpool", "allocate", "c", "--pool", "own=10.3.0.1", "--pool", "gpu")
+
+    assert (given, own["pool"]) == (["gpu", "spare", "gpu"], "own")
+    assert site.json("vmpool", "get", "b")["pool"] == "spare"
+    assert [each["pool"] for each in site.json("vmpool", "list")] == ["gpu", "spare"]
+    assert "POOL" in site.text("vmpool", "list")
+    assert [(each["pool"].partition("/")[2], each["in_use"]) for each in site.json("vmpool", "status")] == [
+        ("gpu", 1),
+        ("spare", 1),
+    ]
+    assert site.json("vmpool", "status", "--pool", "spare")["in_use"] == 1
+    assert site.text("vmpool", "deallocate", "b") == "released b\n"
+    assert site.error("vmpool", "allocate", "d", "--pool", "gpu")[1]["code"] == "vm_pool_exhausted"
+    assert site.text("vmpool", "verify", "--pool", "spare") == "the state is consistent\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["status", "--pool", "other"], "--pool: there is no pool 'other'"),
+        (["status", "--pool", "a=10.0.0.1", "--pool", "b=10.0.0.1"], "10.0.0.1 is in the pools 'a' and 'b'"),
+        (["status", "--pool", "a=10.0.0.1", "--pool-ips", "10.0.0.1"], "--pool: it stands in place of --pool-ips"),
+        (["verify", "--pool", "a=10.0.0.1", "--pool", "b=10.0.0.2"], "--pool: one pool is needed here"),
+        (
+            ["allocate", "x", "--pool", "a=10.0.0.1", "--pool", "b=10.0.0.2", "--pool-mode", "per-ip"],
+            "--pool: the first",
+        ),
+    ],
+)
+def test_pools_that_make_no_sense_are_refused(site: Site, words: Sequence[str], said: str) -> None:
+    code, error = site.error("vmpool", *words)
+
+    assert code == 2
+    assert said in error["message"]
+
+
+def test_two_variables_that_name_pools_are_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VM_POOLS", "gpu=10.1.0.1")
+
+    assert "VM_POOLS: it stands in place of VM_POOL_IPS" in site.error("vmpool", "status")[1]["message"]
+    assert site.json("vmpool", "status", "--pool", "gpu")["pool_size"] == 1
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("said", ["nan", "inf", "-inf", "-1", "1e999"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["allocate", "a", "--wait"], ["recover", "--cleanup-timeout"], ["recover", "--cleanup-wait"],
+        ["recover", "--await-return"], ["agent", "--check", "--every"], ["agent", "--check", "--retry-cleanup"],
+        ["status", "--operation-timeout"], ["status", "--retry-interval"],
+    ],
+    ids=lambda words: words[-1],
+)  # fmt: skip
+def test_an_option_that_is_no_duration_is_refused_by_its_name(site: Site, words: list[str], said: str) -> None:
+    code, error = site.error("vmpool", *words[:-1], f"{words[-1]}={said}")
+
+    assert code == 2
+    assert words[-1].removeprefix("--").replace("-", "_") in error["message"].replace("-", "_")
+
+
+def test_a_node_that_is_named_by_nothing_is_not_taken_for_this_one(site: Site) -> None:
+    site.text("vmpool", "allocate", "pod-1")
+    code, error = site.error("vmpool", "recover", "--node-name", "", "--mode", "release")
+
+    assert (code, len(site.json("vmpool", "list"))) == (2, 1)
+    assert "--node-name" in error["message"]
+
+
 def test_a_node_is_recovered_as_it_is_asked_for(site: Site, tmp_path: Path) -> None:
     for id in ("pod-1", "pod-2"):
         site.text("vmpool", "allocate", id)
@@ -176,9 +289,23 @@ def test_a_setting_that_is_wrong_is_refused(site: Site, words: Sequence[str], sa
 @pytest.mark.parametrize("words", IN_A_CLUSTER, ids=" ".join)
 def test_an_example_runs_and_answers_with_json(words: list[str], site: Site) -> None:
     site.text("vmpool", "allocate", "nginx-3f1c9d2e")
-    first = site.call(*words, "--pool-ips", f"{IPS},192.0.2.10-192.0.2.29")
+    more = [] if "--pool" in words else ["--pool-ips", f"{IPS},192.0.2.10-192.0.2.29"]
+    first = site.call(*words, *more)
     site.text("vmpool", "allocate", "nginx-3f1c9d2e")
-    second = site.call(*words, "--pool-ips", f"{IPS},192.0.2.10-192.0.2.29", "--json")
+    second = site.call(*words, *more, "--json")
 
     assert (first.exit_code, second.exit_code) in {(0, 0), (1, 1), (3, 3)}, first.output
     assert json.loads(second.stdout or second.stderr)
+
+
+def test_a_pool_is_moved_and_every_command_follows(site: Site) -> None:
+    site.text("vmpool", "allocate", "pod-1")
+
+    moved = site.json("vmpool", "move", "--to", "per-ip")
+
+    assert moved == {"from": "configmap", "to": "per-ip", "allocations": 1, "is_moved": True}
+    assert site.json("vmpool", "get", "pod-1")["ip"] == "192.168.3.13"
+    status = site.json("vmpool", "status")
+    assert status.keys() == VM_POOL_STATUS.keys()
+    assert (status["mode"], status["in_use"], status["available"]) == ("per-ip", 1, 5)
+    assert site.text("vmpool", "move", "--to", "per-ip") == "the pool is in mode per-ip already\n"

@@ -1,11 +1,15 @@
 """VS10: a caller may wait for a VM of a full pool."""
 
 import asyncio
+import logging
 import time
 
 import pytest
 
-from tenure.integrations.vmpool.pool_errors import VMPoolExhausted
+from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
+from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
+from tenure.integrations.vmpool.pool_errors import VMNotReady, VMPoolExhausted
+from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.kernel.errors import Invalid
 from tests.integrations.vmpool.pool_stage import TWO, PoolStage
 
@@ -49,6 +53,46 @@ async def test_vs10_a_caller_that_stops_waiting_leaves_nothing_behind(stage: Poo
     await pool.deallocate("a")
 
     assert set(stage.state()["allocatedIPs"]) == {"b"}
+
+
+@pytest.mark.parametrize("mode", ["configmap", "per-ip"])
+async def test_an_operation_that_waits_has_one_result(
+    stage: PoolStage, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often the pool was read: the counters, the durations, the audit and the notes have it once."""
+    settings = stage.settings(*TWO, pool_mode=mode)
+    meter = PoolMeter("p", settings.line)
+    pool = AsyncVMPool(await stage.client(), settings, observer=meter)
+    for id in ("a", "b"):
+        await pool.allocate(id)
+    with caplog.at_level(logging.INFO):
+        with pytest.raises(VMPoolExhausted):
+            await pool.allocate("c", wait_s=1.5)
+        waiting = asyncio.create_task(pool.allocate("d", wait_s=30))
+        await asyncio.sleep(1.0)
+        await pool.deallocate("a")
+        await waiting
+    await pool.close()
+
+    assert dict(meter.results) == {
+        ("allocate", "new"): 3, ("allocate", "exhausted"): 1, ("deallocate", "released"): 1,
+    }  # fmt: skip
+    text = meter.text()
+    assert 'byom_operation_duration_seconds_count{pool="p",operation="allocate"} 4\n' in text
+    said = [record.pool_event for record in caplog.records if hasattr(record, "pool_event")]
+    assert (said.count("EXHAUSTED"), said.count("WAITING")) == (1, 2)
+    if mode == "configmap":
+        assert {name: stage.notes()["counts"][name] for name in ("new", "exhausted")} == {"new": 3, "exhausted": 1}
+
+
+async def test_a_vm_that_is_not_ready_is_one_result_as_well(stage: PoolStage) -> None:
+    settings = stage.settings("127.0.0.8", "127.0.0.9")
+    meter = PoolMeter("p", settings.line)
+    pool = AsyncVMPool(await stage.client(), settings, observer=meter)
+    with pytest.raises(VMNotReady):
+        await pool.allocate("a", probe=ReadinessProbe(1, timeout_s=0.2, tries_next=True))
+
+    assert dict(meter.results) == {("allocate", "error"): 1}
 
 
 @pytest.mark.parametrize("wait_s", [-1, float("nan"), float("inf"), True, "3"])

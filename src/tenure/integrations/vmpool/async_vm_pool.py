@@ -1,39 +1,47 @@
-"""A pool of VMs in one ConfigMap, for asyncio; ``vm_pool`` has its twin for everybody else.
+"""A pool of VMs, for asyncio; ``vm_pool`` has its twin for everybody else.
 
-It may share the ConfigMap with Go managers of the seed's time: the same object, text and pick. Costs are in requests
-to the API server, each as large as the whole state (about 414 bytes an allocated address, 18 a free one).
+In the mode ``configmap`` it may share the ConfigMap with Go managers of the seed's time: the same object, text and
+pick. Costs are said for that mode, in requests to the API server, each as large as the whole state (about 414 bytes an
+allocated address, 18 a free one); ``modes`` says what the other modes cost.
 """
 
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Self, TypeVar
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import find_credentials
-from tenure.integrations.vmpool.config_map_swap import (
-    NOTES_KEY,
-    STATE_KEY,
-    AnswerLost,
-    ConfigMapSwap,
-    StoredPool,
-    SwapLost,
-)
+from tenure.integrations.vmpool.config_map_swap import STATE_KEY
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.machines.vm_return import StopEvent, followed
+from tenure.integrations.vmpool.metering.operation_count import OperationCount, one_operation, under_way
+from tenure.integrations.vmpool.modes.config_map_place import ConfigMapPlace
+from tenure.integrations.vmpool.modes.move_pool import MoveReport, move_alone
+from tenure.integrations.vmpool.modes.pool_fillers import without_generation
+from tenure.integrations.vmpool.modes.pool_place import PoolPlace
+from tenure.integrations.vmpool.modes.pool_places import LOOK_EVERY_S, PoolPlaces
 from tenure.integrations.vmpool.node_identity import find_node_identity, find_node_name
 from tenure.integrations.vmpool.node_recovery import NodeRecovery, RecoveryMode, RecoveryReport
-from tenure.integrations.vmpool.pool_changes import PoolChanges, PoolObserver, now
-from tenure.integrations.vmpool.pool_decisions import RepairReport, decide_allocation, decide_release, decide_repair
-from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument, read_document, written_values
+from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver, now
+from tenure.integrations.vmpool.pool_decisions import (
+    RepairReport,
+    decide_allocation,
+    decide_repair,
+    misplaced_finding,
+    notes_findings,
+)
+from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument, PoolElsewhere
 from tenure.integrations.vmpool.pool_errors import (
     NO_CLIENT,
     NO_CONFIGURATION,
+    BadArgument,
     NodeNameUnknown,
-    PoolStateUnreadable,
-    PoolSwapConflict,
+    PoolStateMisplaced,
     PoolUnavailable,
     VMPoolExhausted,
 )
@@ -47,13 +55,19 @@ from tenure.integrations.vmpool.state.allocation_names import (
     check_pod_name,
     check_pod_namespace,
 )
+from tenure.integrations.vmpool.state.argument_checks import check_choice, check_seconds
 from tenure.integrations.vmpool.state.ip_list import IPLike, check_ip
-from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes
-from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
-from tenure.integrations.vmpool.state.state_repair import OutsidePool, PoolFinding, repair_state
-from tenure.integrations.vmpool.state.state_rules import AllocationRequest, ids_of_ip
-from tenure.integrations.vmpool.vanished_writes import OwnAllocations, VanishedWrite
-from tenure.integrations.vmpool.vm_pool_settings import LONGEST_S, VMPoolSettings
+from tenure.integrations.vmpool.state.pool_state import VMAllocation, read_state
+from tenure.integrations.vmpool.state.state_repair import (
+    OUTSIDE_RULES,
+    OutsidePool,
+    PoolFinding,
+    RepairKind,
+    repair_state,
+)
+from tenure.integrations.vmpool.state.state_rules import AllocationRequest
+from tenure.integrations.vmpool.vanished_writes import VanishedWrite
+from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
 from tenure.integrations.vmpool.vm_pool_status import VMPoolStatus, status_of
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
@@ -64,8 +78,6 @@ AGENT = "tenure-vmpool"
 """What requests call themselves; the API server names the manager of written fields so."""
 WAITING = RetrySchedule(base_s=0.2)
 """How often a full pool is read by a caller that waits for a VM: after a second at the latest."""
-LONGEST_COPIED_NAME = 220
-"""So much of the name of a ConfigMap is in the name of its copy, which must not be longer than 253 characters."""
 
 
 class AsyncVMPool:
@@ -83,20 +95,18 @@ class AsyncVMPool:
         find_node_name: Callable[[], str] | None = None,
         observer: PoolObserver | None = None,
     ) -> None:
-        if client is None:
+        if client is None and getattr(settings, "pool_mode", "") != "ledger":
             raise Invalid(NO_CLIENT, field="client")
-        if settings is None:
-            raise Invalid(NO_CONFIGURATION, field="settings")
-        self.settings = settings
+        self.settings = check_settings(settings)
         self.client = client
         self.meter = observer if isinstance(observer, PoolMeter) else None
         """What counts, if this pool has one that also counts cleanups."""
+        self._observer = observer or NoObserver()
         self._find_node_name = find_node_name
-        self._swap = ConfigMapSwap(client, settings.namespace, settings.config_map_name)
-        self._own = OwnAllocations(settings.line)
-        self._changes = PoolChanges(self._swap, settings, self._own, observer=observer)
-        for warning in settings.warnings:
-            audit(PoolEvent.WARNING, pool=settings.config_map_name, warning=warning)
+        self.places = PoolPlaces(client, self.settings, observer)
+        """Where the pool is kept, or was, or may be moved to."""
+        for warning in self.settings.warnings:
+            audit(PoolEvent.WARNING, pool=self.settings.config_map_name, warning=warning)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -141,20 +151,52 @@ class AsyncVMPool:
         does not answer. Cost: one read, and one write if the VM is new; callers at the same time share both. O(n) for
         reading and writing the text. With a probe one more read, and what the VM takes to answer.
         """
-        request = AllocationRequest(
-            check_allocation_id(allocation_id), self.node_name, check_pod_name(pod_name),
-            check_pod_namespace(pod_namespace),
-        )  # fmt: skip
-        entry = await free_within(check_wait(wait_s), lambda: self._allocate(request, probe))
-        self._own.remember(entry)
-        return entry
+        request = self.request(allocation_id, pod_name, pod_namespace)
+        wait, about = check_seconds(wait_s, "wait_s", may_be_zero=True), about_request(request)
+        check_probe(probe)
+        with self.counted("allocate") as count:
+            try:
+                return await free_within(wait, lambda: self.allocate_once(request, probe), about)
+            except VMPoolExhausted:
+                audit(PoolEvent.EXHAUSTED, operation="allocate", **about, attempt=count.attempts)
+                raise
 
-    async def _allocate(self, request: AllocationRequest, probe: ReadinessProbe | None) -> VMAllocation:
-        if probe is not None:
-            return await allocate_ready(self, request, probe, self._decide_allocation)
-        pod = f"{request.pod_namespace}/{request.pod_name}" if request.pod_name else ""
-        about = {"node": request.node_name, "id": request.allocation_id, "pod": pod}
-        return await self.change("allocate", lambda document: self._decide_allocation(document, request), about=about)
+    def request(self, allocation_id: str, pod_name: str = "", pod_namespace: str = "") -> AllocationRequest:
+        """Return what is asked for, checked, with the name of this node."""
+        return AllocationRequest(
+            check_allocation_id(allocation_id), self.node_name, check_pod_name(pod_name),
+            check_pod_namespace(pod_namespace), pick=self.settings.pool_pick,
+        )  # fmt: skip
+
+    @contextlib.contextmanager
+    def counted(self, operation: str) -> Iterator[OperationCount]:
+        """Count what is tried inside as one operation with one result, unless it is itself a part of one."""
+        if (whole := under_way()) is not None:
+            yield whole
+            return
+        count = OperationCount(operation)
+        try:
+            with one_operation(count):
+                yield count
+        finally:
+            self.count(count)
+
+    def count(self, count: OperationCount) -> None:
+        """Count an operation that has ended."""
+        self._observer.operation(count.operation, count.result, count.seconds, count.attempts)
+        if count.operation == "allocate" and not count.is_noted:
+            self.places.tally.add(count.result)
+
+    async def allocate_once(self, request: AllocationRequest, probe: ReadinessProbe | None = None) -> VMAllocation:
+        """Give an id its VM, without waiting for one; the whole operation is its caller's to count."""
+
+        async def work(place: PoolPlace) -> VMAllocation:
+            if probe is None:
+                return await place.allocate(request)
+            entry = await allocate_ready(self, request, probe, self._decide_allocation)
+            return place.remember(entry) if isinstance(place, ConfigMapPlace) else without_generation(entry)
+
+        return await self._where_it_is(work)
 
     def _decide_allocation(self, document: PoolDocument, request: AllocationRequest) -> PoolChange[VMAllocation]:
         return decide_allocation(document, self.settings.line, request, now())
@@ -162,68 +204,113 @@ class AsyncVMPool:
     async def deallocate(self, allocation_id: str) -> bool:
         """Take the VM of an id back; return whether the id had one. Cost: one read, and one write if it had."""
         wanted = check_allocation_id(allocation_id)
-
-        def decide(document: PoolDocument) -> PoolChange[tuple[VMAllocation, ...]]:
-            return decide_release(document, self.settings.line, [wanted], self._known_node_name, now())
-
-        about = {"node": self._known_node_name, "id": wanted}
-        return bool(await self.change("deallocate", decide, about=about))
+        node = self._known_node_name
+        with self.counted("deallocate"):
+            return bool(await self._where_it_is(lambda place: place.release(node, allocation_id=wanted)))
 
     async def deallocate_ip(self, ip: IPLike) -> bool:
         """Take a VM back by its IP, in whatever spelling; return whether an id had it. Cost: as ``deallocate``."""
-        wanted = check_ip(ip)
-
-        def decide(document: PoolDocument) -> PoolChange[tuple[VMAllocation, ...]]:
-            ids = ids_of_ip(document.state, self.settings.line, wanted)
-            return decide_release(document, self.settings.line, ids, self._known_node_name, now())
-
-        about = {"node": self._known_node_name, "ip": wanted}
-        return bool(await self.change("deallocate", decide, about=about))
+        wanted, node = check_ip(ip), self._known_node_name
+        with self.counted("deallocate"):
+            return bool(await self._where_it_is(lambda place: place.release(node, ip=wanted)))
 
     async def get(self, allocation_id: str) -> VMAllocation | None:
         """Return the VM that an id has, as it is stored. Cost: one read."""
         wanted = check_allocation_id(allocation_id)
-        return (await self.read()).state.entry(wanted)
+        self._looks("get", id=wanted)
+        return await self._where_it_is(lambda place: place.get(wanted))
 
     async def find_ip(self, ip: IPLike) -> VMAllocation | None:
         """Return the allocation of an IP, in whatever spelling. Cost: one read."""
         wanted = check_ip(ip)
-        state = (await self.read()).state
-        ids = ids_of_ip(state, self.settings.line, wanted)
-        return state.entry(ids[0]) if ids else None
+        self._looks("find", ip=wanted)
+        return await self._where_it_is(lambda place: place.find_ip(wanted))
+
+    def _looks(self, operation: str, **about: str) -> None:
+        """Write that this node reads the pool."""
+        audit(PoolEvent.READ, operation=operation, node=self._known_node_name, **about)
+
+    async def _where_it_is(self, work: Callable[[PoolPlace], Awaitable[T]], *, is_whole: bool = False) -> T:
+        """Do a piece of work where the pool is; if it was moved, and nothing was found, do it again where it is now."""
+        deadline = time.monotonic() + self.settings.operation_timeout_s
+        while True:
+            place = await self.places.current(is_whole=is_whole)
+            try:
+                found = await work(place)
+            except PoolElsewhere:
+                if time.monotonic() > deadline:
+                    raise PoolUnavailable("the pool was moved again and again", outcome="none") from None
+                # What is there may be read before the note that says so.
+                await asyncio.sleep(LOOK_EVERY_S)
+                await self.places.find()
+                continue
+            except VMPoolExhausted:
+                if await self.places.has_moved():
+                    continue
+                raise
+            if found or is_whole or not await self.places.has_moved():
+                return found
 
     async def list(self) -> list[VMAllocation]:
         """Return all allocations as they are stored, in order of id. Cost: one read."""
+        self._looks("list")
         state = (await self.read()).state
-        return [found for key in sorted(state.allocated) if (found := state.entry(key)) is not None]
+        return [without_generation(found) for key in sorted(state.allocated) if (found := state.entry(key)) is not None]
 
     async def status(self) -> VMPoolStatus:
         """Return how the pool stands, as it is stored; nothing is created. Cost: one read."""
-        return status_of(await self.read(), self.settings)
+        self._looks("status")
+        document = await self.read()
+        return replace(status_of(document, self.settings), mode=self.places.mode)
 
     async def verify(self) -> tuple[PoolFinding, ...]:
         """Return what a repair would put right, or report; nothing is written. Cost: one read."""
-        state = (await self.read()).state
-        return repair_state(state, self.settings.line, outside_pool=self.settings.outside_pool).findings
+        line, rule = self.settings.line, self.settings.outside_pool
+        self._looks("verify")
+        try:
+            document = await self.read()
+        except PoolStateMisplaced as error:
+            found = repair_state(read_state(error.text), line, outside_pool=rule).findings
+            return (misplaced_finding(STATE_KEY), *found)
+        return (*repair_state(document.state, line, outside_pool=rule).findings, *notes_findings(document))
 
     async def repair(
         self, *, outside_pool: OutsidePool | None = None, replace_unreadable: bool = False
     ) -> RepairReport:
         """Put the state right, and return what was wrong. Cost: one read, and one write if anything was.
 
-        A state that cannot be read is left as it is, unless ``replace_unreadable`` is the operator's word: then its
-        text is copied to another ConfigMap, and all addresses are free.
+        A state or notes that cannot be read are left as they are, unless ``replace_unreadable`` is the operator's
+        word: then their text is copied to another ConfigMap. Without a state, all addresses are free; without notes,
+        allocations are as they were.
         """
-        if replace_unreadable and (report := await self._replace_unreadable()) is not None:
-            return report
-        rule = outside_pool or self.settings.outside_pool
-        if rule not in ("keep", "drop"):
-            raise Invalid(f"outside_pool: 'keep' or 'drop' is needed, not {rule!r}", field="outside_pool")
+        rule = self.settings.outside_pool if outside_pool is None else outside_pool
+        check_choice(rule, "outside_pool", OUTSIDE_RULES)
+        report = None
+        if replace_unreadable:
+            place = await self.places.current()
+            report = await place.replace_unreadable(self._known_node_name)
+        done = await self._repaired(rule)
+        return done if report is None else replace(done, is_written=True, copy=report.copy, replaced=report.replaced)
 
+    async def _repaired(self, rule: OutsidePool) -> RepairReport:
+        try:
+            report = await self._repair_state(rule)
+            is_in_place = all(each.kind is not RepairKind.MISPLACED for each in report.findings)
+        except PoolStateMisplaced:
+            report, is_in_place = RepairReport(), False
+        if is_in_place:
+            return report
+        moved = await self.places.home.put_in_place(self._known_node_name)
+        again = await self._repair_state(rule)
+        return replace(again, findings=(*moved, *again.findings), is_written=True)
+
+    async def _repair_state(self, rule: OutsidePool) -> RepairReport:
         def decide(document: PoolDocument) -> PoolChange[RepairReport]:
             return decide_repair(document, self.settings.line, rule, self._known_node_name, now())
 
-        return await self.change("repair", decide, about={"node": self._known_node_name})
+        healed = await self._where_it_is(lambda place: place.heal(), is_whole=True)
+        report = await self.change("repair", decide, about={"node": self._known_node_name})
+        return replace(report, unfinished=healed)
 
     async def recover(
         self,
@@ -250,19 +337,26 @@ class AsyncVMPool:
         async with followed(stop) as event:
             return await recovery.run(event)
 
+    async def move(self, to: str) -> MoveReport:
+        """Keep the pool in another mode from now on; every process follows by itself (VD4).
+
+        A move that was broken off goes on. Cost: a few requests for each address.
+        """
+        with self.counted("move"):
+            return await move_alone(self.places, to)
+
     async def reassert(self) -> tuple[VanishedWrite, ...]:
         """Look for allocations of this process that another manager overwrote, assert them again, and report (VD8).
 
         Every other operation looks as well. Cost: one read, and one write if there was anything to assert again.
         """
-        before = len(self._own.reports)
-        await self.change("reassert", lambda document: PoolChange(None), about={"node": self._known_node_name})
-        return tuple(self._own.reports)[before:]
+        node = self._known_node_name
+        return await self._where_it_is(lambda place: place.reassert(node), is_whole=True)
 
     @property
     def vanished(self) -> tuple[VanishedWrite, ...]:
         """Return the reports of allocations of this process that vanished, oldest first."""
-        return tuple(self._own.reports)
+        return self.places.home.vanished if self.client is not None else ()
 
     async def change(
         self,
@@ -278,15 +372,19 @@ class AsyncVMPool:
         share a write with other callers of this process. What it raises is raised here, and nothing is written for
         it. ``about`` names node, id, pod and IP for the audit.
         """
-        return await self._changes.change(operation, decide, about or {}, timeout_s)
+        said = about or {}
+        with self.counted(operation):
+            return await self._where_it_is(
+                lambda place: place.change(operation, decide, said, timeout_s), is_whole=True
+            )  # fmt: skip
 
     async def read(self) -> PoolDocument:
         """Read the pool, whole. Cost: one read."""
-        return await self._changes.read()
+        return await self._where_it_is(lambda place: place.read(), is_whole=True)
 
     async def close(self) -> None:
         """Wait until nothing is under way. The client is its owner's to close."""
-        await self._changes.close()
+        await self.places.close()
 
     @property
     def _known_node_name(self) -> str:
@@ -296,36 +394,31 @@ class AsyncVMPool:
         except Invalid:
             return ""
 
-    async def _replace_unreadable(self) -> RepairReport | None:
-        """Replace what cannot be read by a fresh state or fresh notes, after a copy; nothing if all can be read."""
-        try:
-            async with asyncio.timeout(self.settings.operation_timeout_s):
-                stored = await self._swap.read()
-                problem, state = _unreadable(stored, self.settings)
-                if not problem:
-                    return None
-                at = now()
-                copy = f"{self.settings.config_map_name[:LONGEST_COPIED_NAME]}-broken-{at:%Y%m%dt%H%M%Sz}"
-                texts = {STATE_KEY: stored.state_text, NOTES_KEY: stored.notes_text}
-                await self._swap.keep_copy(copy, {name: text for name, text in texts.items() if text is not None})
-                line = HistoryLine(at, "repair", "", "", self._known_node_name)
-                await self._swap.write(stored, written_values(state.written_at(at), PoolNotes().with_line(line)))
-        except (AnswerLost, TimeoutError) as error:
-            raise PoolUnavailable(str(error) or "the API server did not answer in time", outcome="unknown") from error
-        except SwapLost as error:
-            raise PoolSwapConflict("repair", str(error), attempts=1) from error
-        audit(PoolEvent.REPAIRED, node=self._known_node_name, reason=problem, copy=copy)
-        return RepairReport(is_written=True, copy=copy)
+
+def check_settings(settings: object) -> VMPoolSettings:
+    """Return settings, or say that they are none."""
+    if settings is None:
+        raise Invalid(NO_CONFIGURATION, field="settings")
+    if not isinstance(settings, VMPoolSettings):
+        raise BadArgument(f"settings: VMPoolSettings are needed, not {shown(settings)}", field="settings")
+    return settings
 
 
-def check_wait(wait_s: object) -> float:
-    """Return how long to wait for a VM that is free, or say what is wrong."""
-    if not isinstance(wait_s, int | float) or isinstance(wait_s, bool) or not 0 <= wait_s <= LONGEST_S:
-        raise Invalid(f"wait_s: seconds from 0 on are needed, a day at most, not {shown(wait_s)}", field="wait_s")
-    return float(wait_s)
+def check_probe(probe: object) -> None:
+    """Raise ``BadArgument`` unless a probe is one, or there is none."""
+    if probe is not None and not isinstance(probe, ReadinessProbe):
+        raise BadArgument(f"probe: a ReadinessProbe is needed, not {shown(probe)}", field="probe")
 
 
-async def free_within(wait_s: float, allocate: Callable[[], Awaitable[VMAllocation]]) -> VMAllocation:
+def about_request(request: AllocationRequest) -> dict[str, str]:
+    """Return what the audit says of a request."""
+    pod = f"{request.pod_namespace}/{request.pod_name}" if request.pod_name else ""
+    return {"node": request.node_name, "id": request.allocation_id, "pod": pod}
+
+
+async def free_within(
+    wait_s: float, allocate: Callable[[], Awaitable[VMAllocation]], about: Mapping[str, object]
+) -> VMAllocation:
     """Allocate, and as long as no VM is free try again, until the time is up; then raise ``VMPoolExhausted``."""
     loop = asyncio.get_running_loop()
     end = loop.time() + wait_s
@@ -336,14 +429,9 @@ async def free_within(wait_s: float, allocate: Callable[[], Awaitable[VMAllocati
             left_s = end - loop.time()
             if left_s <= 0:
                 raise
+        if tried == 1:
+            audit(PoolEvent.WAITING, **about, seconds=f"{wait_s:g}")
         await asyncio.sleep(min(WAITING.delay_s(tried) or 0.0, left_s))
+        if (count := under_way()) is not None:
+            count.begin_again()
     raise AssertionError("it is tried for ever")
-
-
-def _unreadable(stored: StoredPool, settings: VMPoolSettings) -> tuple[str, PoolState]:
-    """Return why state or notes cannot be read, and the state that is to be there then; no reason if they can."""
-    try:
-        document = read_document(stored, settings.line)
-    except PoolStateUnreadable as error:
-        return error.reason, PoolState.fresh(settings.line.ips)
-    return document.notes.problem, document.state

@@ -23,6 +23,7 @@ from tenure.integrations.vmpool.pool_errors import (
     READ_FAILED,
     WRITE_FAILED,
     PoolForbidden,
+    PoolNamespaceMissing,
     PoolStateUnreadable,
     PoolTooLarge,
     PoolWriteRefused,
@@ -72,16 +73,38 @@ class StoredPool:
         return "" if self.object is None else str(self.object["metadata"]["resourceVersion"])
 
     @property
+    def misplaced(self) -> Mapping[str, str]:
+        """Return what is ours and lies under ``binaryData``, by its key, in base64: no manager looks there."""
+        return {key: text for key, text in self._binary.items() if key in (STATE_KEY, NOTES_KEY)}
+
+    def misplaced_text(self, key: str) -> str:
+        """Return the text of a value under ``binaryData``; raise ``PoolStateUnreadable`` if it is none."""
+        try:
+            return base64.b64decode(self._binary[key]).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise PoolStateUnreadable(f"{key} is in binaryData, and is no text: {error}") from None
+
+    @property
     def _values(self) -> Mapping[str, str]:
         return {} if self.object is None else self.object.get("data") or {}
 
+    @property
+    def _binary(self) -> Mapping[str, str]:
+        return {} if self.object is None else self.object.get("binaryData") or {}
+
+    def with_values(self, values: Mapping[str, str]) -> Object:
+        """Return the object with other values; one that was under ``binaryData`` is under ``data`` alone."""
+        assert self.object is not None
+        changed = {**self.object, "data": {**self._values, **values}}
+        if self._binary:
+            changed["binaryData"] = {key: each for key, each in self._binary.items() if key not in values}
+        return changed
+
     def size(self, values: Mapping[str, str] | None = None) -> int:
         """Return how large all values are together, with those that are to be written."""
-        binary = {} if self.object is None else self.object.get("binaryData") or {}
         plain = {**self._values, **(values or {})}
-        return sum(len(text.encode()) for text in plain.values()) + sum(
-            len(base64.b64decode(each)) for each in binary.values()
-        )
+        binary = [each for key, each in self._binary.items() if key not in plain]
+        return sum(len(text.encode()) for text in plain.values()) + sum(len(base64.b64decode(each)) for each in binary)
 
 
 @dataclass(frozen=True)
@@ -98,16 +121,13 @@ class ConfigMapSwap:
         Only a 404 of the API server itself means that there is none: all else must never make a state begin anew.
         """
         try:
-            stored = StoredPool(await self.client.get(CONFIG_MAP.path(self.namespace, self.name)))
+            return StoredPool(await self.client.get(CONFIG_MAP.path(self.namespace, self.name)))
         except ObjectMissing:
             return StoredPool()
         except ApiUnreachable as error:
             raise AnswerLost(wrapped(READ_FAILED, CONFIG_MAP_READ_FAILED, error)) from error
         except ApiError as error:
-            raise _named(error, wrapped(READ_FAILED, CONFIG_MAP_READ_FAILED)) from error
-        if stored.object is not None and STATE_KEY in (stored.object.get("binaryData") or {}):
-            raise PoolStateUnreadable(f"{STATE_KEY} is in binaryData, and has to be in data")
-        return stored
+            raise named_error(error, wrapped(READ_FAILED, CONFIG_MAP_READ_FAILED)) from error
 
     async def write(self, stored: StoredPool, values: Mapping[str, str]) -> StoredPool:
         """Write values on what was read, and return what is stored then.
@@ -119,37 +139,37 @@ class ConfigMapSwap:
         try:
             if stored.object is None:
                 return StoredPool(await self.client.create(CONFIG_MAP, self._new(self.name, values, LABELS)))
-            changed = {**stored.object, "data": {**(stored.object.get("data") or {}), **values}}
-            return StoredPool(await self.client.replace(CONFIG_MAP, changed))
+            return StoredPool(await self.client.replace(CONFIG_MAP, stored.with_values(values)))
         except (WriteConflict, ObjectExists) as error:
             raise SwapLost(str(error)) from error
         except ObjectMissing as error:
             if stored.object is None:
-                said = f"there is no namespace {self.namespace!r}"
-                raise PoolWriteRefused(wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED, said, error)) from error
+                raise PoolNamespaceMissing(self.namespace, wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED)) from error
             raise SwapLost("the ConfigMap was deleted meanwhile") from error
         except ApiUnreachable as error:
             raise AnswerLost(wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED, error)) from error
         except ApiError as error:
             if TOO_LONG in error.message or error.status == 413:
                 raise PoolTooLarge(size=stored.size(values), limit=LARGEST_CONFIG_MAP) from error
-            raise _named(error, wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED)) from error
+            raise named_error(error, wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED)) from error
 
-    async def keep_copy(self, name: str, values: Mapping[str, str]) -> None:
-        """Create another ConfigMap with a copy of what cannot be read (VD5)."""
+    async def keep_copy(self, name: str, stored: StoredPool) -> None:
+        """Create another ConfigMap with a copy of state and notes, which cannot be read (VD5)."""
+        texts = {STATE_KEY: stored.state_text, NOTES_KEY: stored.notes_text}
+        copy = self._new(name, {key: text for key, text in texts.items() if text is not None}, {})
         try:
-            await self.client.create(CONFIG_MAP, self._new(name, values, {}))
+            await self.client.create(CONFIG_MAP, {**copy, "binaryData": dict(stored.misplaced)})
         except ApiUnreachable as error:
             raise AnswerLost(wrapped(WRITE_FAILED, error)) from error
         except ApiError as error:
-            raise _named(error, wrapped(WRITE_FAILED, f"copy {name}")) from error
+            raise named_error(error, wrapped(WRITE_FAILED, f"copy {name}")) from error
 
     def _new(self, name: str, values: Mapping[str, str], labels: Mapping[str, str]) -> Object:
         metadata = {"name": name, "namespace": self.namespace, "labels": dict(labels)}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(values)}
 
 
-def _named(error: ApiError, outer: str) -> Exception:
+def named_error(error: ApiError, outer: str) -> Exception:
     """Return the error of the pool for a refusal of the API server."""
     if error.status == 429 or error.status >= 500:
         return AnswerLost(wrapped(outer, error))

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tenure.integrations.vmpool.pool_errors import NamespaceUnknown, NodeNameUnknown
@@ -22,6 +22,8 @@ SYSTEM_ID = Path("/sys/class/dmi/id/product_uuid")
 """Of the hardware or the hypervisor. ``/etc/machine-id`` would not do: a container has one of its own, or a new one
 each time it is started."""
 EARLIER_BOOTS = 4
+USUAL_LOOKS_S, LONGEST_LOOKS_S, CLAIM_MARGIN_S = 40, 3600, 10
+"""How often an agent looks of which that is not noted; at most, for this purpose; and how much later it may come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +128,38 @@ def name_clash(noted: NodeNote | None, own: NodeIdentity) -> str:
     if own.booted_at < noted.seen_at:
         up, seen = own.booted_at.isoformat(), noted.seen_at.isoformat()
         return f"this machine is up since {up}, and at {seen} another machine had the name (boot {noted.boot_id})"
+    if own.boot_id == noted.objected_to:
+        return f"the machine that has the name runs (boot {noted.boot_id}), and has objected to this one"
     if own.boot_id in noted.earlier_boots:
         return f"this boot ({own.boot_id}) had the name before another one ({noted.boot_id}), so both are running"
     return ""
 
 
-def noted_again(noted: NodeNote | None, own: NodeIdentity, now: datetime) -> NodeNote:
+def noted_again(noted: NodeNote | None, own: NodeIdentity, now: datetime, looks_every_s: int = 0) -> NodeNote:
     """Return the note of a node that is seen now."""
     if noted is None:
-        return NodeNote(own.boot_id, own.system_id, now)
-    earlier = noted.earlier_boots
-    if noted.boot_id != own.boot_id:
-        earlier = (*earlier, noted.boot_id)[-EARLIER_BOOTS:]
-    return NodeNote(own.boot_id, own.system_id or noted.system_id, now, noted.recovered, earlier)
+        return NodeNote(own.boot_id, own.system_id, now, looks_every_s=looks_every_s)
+    every_s, system = looks_every_s or noted.looks_every_s, own.system_id or noted.system_id
+    if noted.boot_id == own.boot_id:
+        return replace(noted, system_id=system, seen_at=now, looks_every_s=every_s)
+    earlier = (*noted.earlier_boots, noted.boot_id)[-EARLIER_BOOTS:]
+    return NodeNote(own.boot_id, system, now, noted.recovered, earlier, every_s)
+
+
+def must_ask(noted: NodeNote | None, own: NodeIdentity) -> bool:
+    """Return whether a boot under a name may be that of another machine than the one that was noted under it.
+
+    Where both show their hardware, ``name_clash`` has compared it. Where they do not, a boot that is younger than what
+    was seen before looks like the same machine, booted again; the other one, if it runs, is asked before anything of
+    its VMs is touched.
+    """
+    is_known = noted is not None and bool(noted.system_id and own.system_id)
+    return noted is not None and noted.boot_id != own.boot_id and not is_known
+
+
+def claim_ends(noted: NodeNote, own: NodeIdentity, now: datetime) -> datetime | None:
+    """Return until when a machine that asks for the name waits for an objection; none if it has not asked yet."""
+    if noted.claimant != own.boot_id or noted.claimed_at is None or noted.claimed_at > now:
+        return None
+    looks_s = noted.looks_every_s or USUAL_LOOKS_S
+    return noted.claimed_at + timedelta(seconds=2 * min(looks_s, LONGEST_LOOKS_S) + CLAIM_MARGIN_S)

@@ -9,25 +9,28 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, get_args
 
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan, RoundStopped, clean_vms
 from tenure.integrations.vmpool.node_identity import NodeIdentity, name_clash, noted_again
 from tenure.integrations.vmpool.pool_decisions import with_repairs
 from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument
-from tenure.integrations.vmpool.pool_errors import VMWorkUnfinished
+from tenure.integrations.vmpool.pool_errors import BadArgument, VMWorkUnfinished
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.pool_metrics import PoolMeter
+from tenure.integrations.vmpool.state.argument_checks import check_choice
 from tenure.integrations.vmpool.state.go_json import in_byte_order
 from tenure.integrations.vmpool.state.pool_notes import CleanupFailure, HistoryLine, PoolNotes
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine, repair_state
 from tenure.integrations.vmpool.state.state_rules import release
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
-from tenure.kernel.errors import Conflict
+from tenure.kernel.errors import Conflict, TenureError
+from tenure.kernel.names import shown
 
 T = TypeVar("T")
 RecoveryMode = Literal["keep", "release"]
+RECOVERY_MODES: tuple[RecoveryMode, ...] = get_args(RecoveryMode)
 Select = Callable[[PoolDocument], Iterable[VMAllocation]]
 """Say which allocations are of dead VMs."""
 
@@ -100,6 +103,8 @@ class NodeNameTaken(Conflict):
 
 def chosen_mode(mode: RecoveryMode | None, cleanup: CleanupPlan | None) -> RecoveryMode:
     """Return what is done with the allocations of a node: kept, unless there is a cleanup or it is asked for (VD2)."""
+    if mode is not None:
+        check_choice(mode, "mode", RECOVERY_MODES)
     return mode or ("release" if cleanup else "keep")
 
 
@@ -120,6 +125,13 @@ class NodeRecovery:
     takes_over: bool = False
     """Whether this machine has taken the place of the one that was noted under the name."""
     meter: PoolMeter | None = None
+    looks_every_s: int = 0
+    """How often the machine looks at its note, if it does."""
+
+    def __post_init__(self) -> None:
+        chosen_mode(self.mode, self.cleanup)
+        if self.cleanup is not None and not isinstance(self.cleanup, CleanupPlan):
+            raise BadArgument(f"cleanup: a CleanupPlan is needed, not {shown(self.cleanup)}", field="cleanup")
 
     async def run(self, stop: asyncio.Event | None = None) -> RecoveryReport:
         """Release or keep what the node has, and put the state right.
@@ -188,7 +200,18 @@ class NodeRecovery:
         if self.cleanup is None or not vms:
             return {each.ip: "" for each in vms}
         tries = {ip: each.tries for ip, each in notes.cleanup_failed.items()}
-        return await clean_vms(self.cleanup, vms, stop, earlier_tries=tries, meter=self.meter)
+        why_left = self._why_left
+        return await clean_vms(self.cleanup, vms, stop, why_left=why_left, earlier_tries=tries, meter=self.meter)
+
+    async def _why_left(self, allocation: VMAllocation) -> str:
+        """Return why a VM is not cleaned up now: since the list was read, it may have been given to a living pod."""
+        try:
+            entry = (await self.pool.read()).state.allocated.get(allocation.allocation_id)
+        except TenureError as error:
+            return f"it could not be seen whose it is: {error}"
+        id, line = allocation.allocation_id, self.pool.settings.line
+        is_same = entry and replace(entry, allocation_id=id, ip=line.spelled(entry.ip) or "") == allocation
+        return "" if is_same else "it was released meanwhile, so that it was not touched"
 
 
 def _entries(state: PoolState, node_name: str) -> list[VMAllocation]:
@@ -300,7 +323,8 @@ class _Settlement:
         recovery = self.recovery
         if recovery.identity is None or not (recovery.recovered or is_written):
             return notes
-        noted = noted_again(notes.nodes.get(recovery.node_name), recovery.identity, now)
+        before = notes.nodes.get(recovery.node_name)
+        noted = noted_again(before, recovery.identity, now, recovery.looks_every_s)
         if recovery.recovered and self.causes is not None:
             noted = replace(noted, recovered=recovery.recovered)
         return notes.with_node(recovery.node_name, noted)

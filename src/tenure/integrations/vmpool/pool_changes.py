@@ -14,13 +14,23 @@ import asyncio
 import contextlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 from tenure.integrations.vmpool.config_map_swap import AnswerLost, ConfigMapSwap, StoredPool, SwapLost
-from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument, read_document, written_values
+from tenure.integrations.vmpool.metering.operation_count import OperationCount, count_try, under_way
+from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS, NEW, ResultTally
+from tenure.integrations.vmpool.pool_document import (
+    Decide,
+    DecideAgain,
+    PoolChange,
+    PoolDocument,
+    read_document,
+    written_values,
+)
 from tenure.integrations.vmpool.pool_errors import (
     PoolSwapConflict,
     PoolUnavailable,
@@ -30,14 +40,12 @@ from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.retry_schedule import RetrySchedule
 from tenure.integrations.vmpool.state.go_json import whole_seconds
 from tenure.integrations.vmpool.vanished_writes import OwnAllocations, Reassertion
-from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP, VMPoolSettings
+from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP, NEARLY_FULL, VMPoolSettings
 from tenure.kernel.errors import TenureError
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-NEARLY_FULL = 0.9
-"""From this share of a ConfigMap's size on, every write is logged with a warning."""
 REQUEST_SHARE = 3
 """A request may take this part of the operation's time: a lost answer must leave time to read again."""
 
@@ -91,6 +99,9 @@ class PoolCall:
     """Why it has no answer yet."""
     word: str = ""
     """How it ended, for the metrics."""
+    count: OperationCount | None = field(default_factory=under_way)
+    """The operation that it is a part of, if it is one of several tries."""
+    began: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,10 @@ class DoubtfulWrite:
     outcomes: Sequence[CallOutcome]
     document: PoolDocument
     vanished: Reassertion
+    tallied: Mapping[str, int]
+    """What it would have noted of earlier operations."""
+    is_refused: bool = False
+    """Whether it was answered with a conflict: then it is done only if it was sent twice."""
 
 
 @dataclass(frozen=True)
@@ -133,12 +148,14 @@ class PoolChanges:
         *,
         observer: PoolObserver | None = None,
         schedule: RetrySchedule | None = None,
+        tally: ResultTally | None = None,
     ) -> None:
         self._swap = swap
         self._settings = settings
         self._own = own
         self._observer = observer or NoObserver()
         self._schedule = schedule or settings.schedule
+        self._tally = tally or ResultTally()
         self._waiting: list[PoolCall] = []
         self._doubts: list[DoubtfulWrite] = []
         self._worker: asyncio.Task[None] | None = None
@@ -150,7 +167,6 @@ class PoolChanges:
     ) -> T:
         """Decide and write; return the decision's answer, or raise its error. See ``AsyncVMPool.change``."""
         loop = asyncio.get_running_loop()
-        began = time.monotonic()
         limit_s = self._settings.operation_timeout_s if timeout_s is None else timeout_s
         call = PoolCall(operation, decide, loop.time() + limit_s, loop.create_future(), about)
         if not self._take_turn():
@@ -171,8 +187,8 @@ class PoolChanges:
         finally:
             # A caller that leaves is passed over by the rounds to come; what a round has begun for it is finished.
             call.answer.cancel()
-            seconds = time.monotonic() - began
-            self._observer.operation(operation, word_of(call), seconds, max(call.attempts, 1))
+            seconds = time.monotonic() - call.began
+            count_try(self._observer, operation, word_of(call), seconds, max(call.attempts, 1))
 
     async def read(self) -> PoolDocument:
         """Read the pool, and note what of this process's allocations has vanished."""
@@ -241,33 +257,44 @@ class PoolChanges:
         """Let callers decide on what was read, write what has changed, and answer them."""
         again = self._own.look(document, now())
         draft = self._draft(again, batch)
-        is_doubtful = any(doubt.version == document.stored.version for doubt in self._doubts)
+        is_doubtful = any(doubt.version == document.stored.version and not doubt.is_refused for doubt in self._doubts)
         if not draft.is_changed and not is_doubtful:
             self._own.seen(document.state, again.vanished)
             self._answer(draft.outcomes)
             return 0.0
         mark = secrets.token_hex(4)
+        tallied = self._tally.take()
         written = self._marked(draft.document, document, mark)
+        written = replace(written, notes=written.notes.with_counts(tallied).with_counts(_results(draft.outcomes)))
         for call in batch:
             call.is_in_doubt = True
+        doubt = DoubtfulWrite(document.stored.version, mark, draft.outcomes, written, again, tallied)
         try:
             await self._bounded(self._write(written), deadline)
         except AnswerLost as error:
-            doubt = DoubtfulWrite(document.stored.version, mark, draft.outcomes, written, again)
             self._doubts.append(doubt)
             return self._again(batch, error)
         except SwapLost as error:
             self._update_doubt(batch)
+            # Perhaps lost to itself: a client that finds its connection closed sends a PUT again of its own accord.
+            self._doubts.append(replace(doubt, is_refused=True))
             return self._again(batch, error)
         except Exception as error:
+            self._tally.give_back(tallied)
             self._update_doubt(batch)
             if len(batch) == 1:
                 return self._refuse(batch, error)
             # One of them may be at fault for all, and some need no write: each has a round of its own.
             return max([await self._round([call]) for call in batch if not call.answer.done()], default=0.0)
-        self._doubts.clear()
+        self._forget(self._doubts)
         self._done(written, again, draft.outcomes)
         return 0.0
+
+    def _forget(self, doubts: Sequence[DoubtfulWrite]) -> None:
+        """Forget writes that cannot be done any more; what they would have noted is noted by another one."""
+        for doubt in list(doubts):
+            self._tally.give_back(doubt.tallied)
+            self._doubts.remove(doubt)
 
     def _marked(self, draft: PoolDocument, read: PoolDocument, mark: str) -> PoolDocument:
         """Return a document as it is written: a version more, but for a fresh state that is only made to be there."""
@@ -303,21 +330,23 @@ class PoolChanges:
                 audit(PoolEvent.SETTLED, operation=call.operation, **call.about, attempt=call.attempts)
             self._done(doubt.document, doubt.vanished, doubt.outcomes)
         # One that was made for another version cannot be done any more.
-        self._doubts = [each for each in self._doubts if each.version == document.stored.version]
+        self._forget([each for each in self._doubts if each.version != document.stored.version])
         self._update_doubt(batch)
         return [call for call in batch if not call.answer.done()]
 
     async def _fetch(self) -> PoolDocument:
         document = read_document(await self._swap.read(), self._settings.line)
-        self._observer.read(document)
+        placement = document.notes.placement
+        if (self._settings.pool_mode if placement is None else placement.mode) == "configmap":
+            self._observer.read(document)
         return document
 
     async def _write(self, document: PoolDocument) -> StoredPool:
         values = written_values(document.state, document.notes)
         size = document.stored.size(values)
-        if size > LARGEST_CONFIG_MAP and document.notes.history:
+        if size > LARGEST_CONFIG_MAP:
             # What is noted for people must not stop an allocation.
-            values = written_values(document.state, replace(document.notes, history=()))
+            values = written_values(document.state, document.notes.lightest)
             size = document.stored.size(values)
         if size > LARGEST_CONFIG_MAP * NEARLY_FULL:
             said = f"the ConfigMap is nearly full: {size} of {LARGEST_CONFIG_MAP} bytes"
@@ -345,6 +374,7 @@ class PoolChanges:
             if isinstance(problem, SwapLost):
                 call.conflicts += 1
                 self._observer.conflict(call.operation)
+                self._tally.add(CONFLICTS)
                 audit(
                     PoolEvent.CONFLICT, operation=call.operation, **call.about, attempt=call.attempts,
                     cause=problem,
@@ -352,9 +382,11 @@ class PoolChanges:
             delay_s = self._schedule.delay_s(call.attempts, took_s)
             if delay_s is None:
                 self._refuse([call], given_up(call, "no attempts are left"))
-            else:
-                # There is time for one more attempt, if it begins so early.
-                delays.append(min(delay_s, max(call.deadline - now_s - took_s, 0.0)))
+            elif (left_s := call.deadline - now_s) > 0:
+                # There is time for one more attempt, if it begins so early; where there is none, its time-out answers
+                # the caller. Rounds without a pause would keep the loop from it, where requests fail at once.
+                latest_s = left_s - took_s
+                delays.append(min(delay_s, latest_s) if latest_s > 0 else left_s)
                 self._waiting.append(call)
         # Those that came last have waited least, and must not make the others hurry.
         return max(delays, default=0.0)
@@ -368,6 +400,9 @@ class PoolChanges:
 
     def _done(self, written: PoolDocument, again: Reassertion, outcomes: Sequence[CallOutcome]) -> None:
         self._own.written(written.state, again.vanished)
+        for outcome in outcomes:
+            if is_noted(outcome) and outcome.call.count is not None:
+                outcome.call.count.is_noted = True
         self._answer(outcomes)
 
     def _answer(self, outcomes: Sequence[CallOutcome]) -> None:
@@ -383,7 +418,9 @@ class PoolChanges:
                     call.word = change.word
                     call.answer.set_result(change.result)
             elif error is not None:
-                audit(PoolEvent.EXHAUSTED if isinstance(error, VMPoolExhausted) else PoolEvent.FAILED, **about)
+                # A full pool may be asked again; whoever gives up says so.
+                if not isinstance(error, DecideAgain | VMPoolExhausted):
+                    audit(PoolEvent.FAILED, **about, error=error)
                 if not call.answer.done():
                     call.answer.set_exception(error)
 
@@ -400,9 +437,26 @@ class PoolChanges:
             change.report(call.attempts)
 
     def _update_doubt(self, batch: Sequence[PoolCall]) -> None:
-        doubtful = {outcome.call for each in self._doubts for outcome in each.outcomes}
+        doubtful = {outcome.call for each in self._doubts if not each.is_refused for outcome in each.outcomes}
         for call in batch:
             call.is_in_doubt = call in doubtful
+
+
+def is_noted(outcome: CallOutcome) -> bool:
+    """Return whether a write carries the result of a caller into the notes."""
+    return outcome.call.operation == "allocate" and outcome.change is not None and outcome.change.state is not None
+
+
+def _results(outcomes: Sequence[CallOutcome]) -> Mapping[str, int]:
+    """Return how the allocations ended that a write carries, and how long they have taken until now."""
+    found: Counter[str] = Counter()
+    for outcome in filter(is_noted, outcomes):
+        assert outcome.change is not None
+        found[outcome.change.word] += 1
+        if outcome.change.word == NEW:
+            began = outcome.call.began if outcome.call.count is None else outcome.call.count.began
+            found[MILLISECONDS] += round(1000 * (time.monotonic() - began))
+    return found
 
 
 def given_up(call: PoolCall, why: str) -> TenureError:

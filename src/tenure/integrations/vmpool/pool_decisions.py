@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from tenure.integrations.vmpool.config_map_swap import NOTES_KEY
 from tenure.integrations.vmpool.pool_document import PoolChange, PoolDocument
 from tenure.integrations.vmpool.pool_errors import VMNotReady
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
@@ -27,12 +28,18 @@ TAKEN_AWAY = (RepairKind.INVALID, RepairKind.DOUBLE_ALLOCATED, RepairKind.OUTSID
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What was wrong with a state, whether anything was written for it, and where a copy is of what was replaced."""
+    """What was wrong with a pool, whether anything was written for it, and where a copy is of what was replaced."""
 
     findings: tuple[PoolFinding, ...] = ()
     is_written: bool = False
     copy: str = ""
     """The name of the ConfigMap with the text that could not be read; empty if there was none (VD5)."""
+    replaced: tuple[str, ...] = ()
+    """What could not be read and was begun afresh: ``state``, ``notes``, or both."""
+    in_use: int = 0
+    """How many VMs are allocated now."""
+    unfinished: int = 0
+    """How many writes of processes that were killed were removed, where a mode has such."""
 
 
 def decide_allocation(
@@ -41,10 +48,8 @@ def decide_allocation(
     """Give an id its VM; raise ``VMPoolExhausted``, or ``VMNotReady`` where the id's VM is still to be cleaned up."""
     found = allocate(document.state, pool, request, now)
     entry = found.entry
-    failure = document.notes.cleanup_failed.get(entry.ip)
-    if not found.is_new and failure is not None and failure.allocation_id == entry.allocation_id:
-        # The agent tries that cleanup again: whoever were given the VM now would see it rebooted.
-        raise VMNotReady(entry.ip, f"its cleanup failed ({failure.cause}) and is tried again; use another id, or wait")
+    if not found.is_new:
+        check_not_failed(entry, document.notes)
     pod = f"{entry.pod_namespace}/{entry.pod_name}" if entry.pod_name else ""
 
     def report(attempt: int) -> None:
@@ -57,6 +62,16 @@ def decide_allocation(
     if found.is_new:
         notes = notes.with_line(HistoryLine(now, "allocate", entry.allocation_id, entry.ip, entry.node_name))
     return PoolChange(entry, found.state, notes, found.findings, "new" if found.is_new else "existing", report)
+
+
+def check_not_failed(entry: VMAllocation, notes: PoolNotes) -> None:
+    """Raise ``VMNotReady`` where the VM that an id has is still to be cleaned up."""
+    failure = notes.cleanup_failed.get(entry.ip)
+    is_older = failure is not None and entry.allocated_at is not None and entry.allocated_at > failure.at
+    if failure is None or is_older or failure.allocation_id != entry.allocation_id:
+        return
+    # The agent tries that cleanup again: whoever were given the VM now would see it rebooted.
+    raise VMNotReady(entry.ip, f"its cleanup failed ({failure.cause}) and is tried again; use another id, or wait")
 
 
 def decide_release(
@@ -95,12 +110,29 @@ def decide_repair(
     outside = sorted(held - pool.known)
     draining = {ip: document.notes.draining.get(ip, now) for ip in outside}
     is_noted = draining.keys() == document.notes.draining.keys() or bool(document.notes.problem)
+    report = RepairReport((*found.findings, *notes_findings(document)), in_use=len(found.state.allocated))
 
     if not found.is_changed and is_noted:
-        return PoolChange(RepairReport(found.findings))
+        return PoolChange(report)
     notes = replace(with_repairs(document.notes, found.findings, node_name, now), draining=draining)
     state = found.state if found.is_changed else None
-    return PoolChange(RepairReport(found.findings, is_written=True), state, notes, found.findings)
+    return PoolChange(replace(report, is_written=True), state, notes, found.findings)
+
+
+def notes_findings(document: PoolDocument) -> tuple[PoolFinding, ...]:
+    """Return what is wrong with the notes of a pool."""
+    if NOTES_KEY in document.stored.misplaced:
+        return (misplaced_finding(NOTES_KEY),)
+    if not document.notes.problem:
+        return ()
+    said = f"{document.notes.problem}: they are left as they are, and allocations go on without them"
+    return (PoolFinding(RepairKind.UNREADABLE_NOTES, "", "", said, is_change=False),)
+
+
+def misplaced_finding(key: str) -> PoolFinding:
+    """Return that a value lies under ``binaryData``."""
+    said = f"{key} is in binaryData of the ConfigMap, where no manager looks: it is moved to data, as it is"
+    return PoolFinding(RepairKind.MISPLACED, "", "", said)
 
 
 def with_repairs(notes: PoolNotes, findings: Sequence[PoolFinding], node_name: str, now: datetime) -> PoolNotes:

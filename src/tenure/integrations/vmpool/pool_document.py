@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from tenure.integrations.vmpool.config_map_swap import NOTES_KEY, STATE_KEY, StoredPool
-from tenure.integrations.vmpool.pool_errors import PoolStateUnreadable
+from tenure.integrations.vmpool.pool_errors import MOVED_BY_REPAIR, PoolStateMisplaced, PoolStateUnreadable
 from tenure.integrations.vmpool.state.go_json import NotReadable
 from tenure.integrations.vmpool.state.pool_notes import PoolNotes, read_notes, write_notes
 from tenure.integrations.vmpool.state.pool_state import PoolState, read_state, write_state
@@ -13,6 +13,14 @@ from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+
+
+class DecideAgain(Exception):
+    """What was read is not to be decided on: whoever asks looks elsewhere, or again. No failure, and not logged."""
+
+
+class PoolElsewhere(DecideAgain):
+    """The pool was moved, or is being moved: whoever asks here looks where it is."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,8 @@ class PoolDocument:
     notes: PoolNotes
     is_there: bool
     """Whether there is a ConfigMap with a state; if not, the state is that of a pool of which nothing is allocated."""
-    stored: StoredPool = field(repr=False)
+    stored: StoredPool = field(default_factory=StoredPool, repr=False)
+    """The ConfigMap as it was read; empty in other modes."""
 
     @property
     def size(self) -> int:
@@ -55,14 +64,29 @@ Decide = Callable[[PoolDocument], PoolChange[T]]
 
 def read_document(stored: StoredPool, pool: PoolLine) -> PoolDocument:
     """Read what is stored; raise ``PoolStateUnreadable``. Without a ConfigMap, or without the key, all is free."""
-    notes = read_notes(stored.notes_text)
+    notes = notes_of(stored)
+    if STATE_KEY in stored.misplaced:
+        misplaced = stored.misplaced_text(STATE_KEY)
+        _read_or_raise(misplaced, f"{STATE_KEY} is in binaryData, and ")
+        raise PoolStateMisplaced(STATE_KEY, misplaced)
     text = stored.state_text
     if text is None:
         return PoolDocument(PoolState.fresh(pool.ips), notes, False, stored)
+    return PoolDocument(_read_or_raise(text), notes, True, stored)
+
+
+def _read_or_raise(text: str, about: str = "") -> PoolState:
     try:
-        return PoolDocument(read_state(text), notes, True, stored)
+        return read_state(text)
     except NotReadable as error:
-        raise PoolStateUnreadable(str(error)) from None
+        raise PoolStateUnreadable(f"{about}{error}") from None
+
+
+def notes_of(stored: StoredPool) -> PoolNotes:
+    """Return the notes; those that cannot be read are empty, and say why."""
+    if NOTES_KEY in stored.misplaced:
+        return PoolNotes(problem=f"the notes cannot be read: {NOTES_KEY} is in binaryData; {MOVED_BY_REPAIR}")
+    return read_notes(stored.notes_text)
 
 
 def written_values(state: PoolState, notes: PoolNotes) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
     TenureError
     ├── Invalid                    a setting, an id, a name or an IP is wrong by itself (field)
+    │   ├── BadArgument            a number or a word that an argument cannot be; a ``ValueError`` as well
     │   ├── NodeNameUnknown        nothing says on which node this runs
     │   └── NamespaceUnknown       nothing says in which namespace the pool is
     ├── PoolExhausted
@@ -9,11 +10,13 @@
     ├── Conflict
     │   ├── PoolSwapConflict       other writers were faster until the retries were used up
     │   └── PoolStateUnreadable    the text in the ConfigMap is no state; it stays as it is (VD5)
+    │       └── PoolStateMisplaced the state is under ``binaryData``, where no manager looks
     ├── StoreUnavailable
     │   └── PoolUnavailable        the API server did not answer in time (outcome)
     ├── PoolForbidden              the role does not allow it (403)
     ├── PoolTooLarge               the state would not fit into a ConfigMap (size, limit)
     ├── PoolWriteRefused           the API server will not have this write at all (400, 422, …)
+    │   └── PoolNamespaceMissing   the namespace of the pool is not there (namespace)
     ├── VMNotReady                 "invalid allocated IP": the VM does not answer, or is to be cleaned up (ip)
     └── VMWorkUnfinished           work on VMs has ended before it was done; what is left of it is in the message
 
@@ -44,11 +47,20 @@ RETRIES_USED_UP = {
 """By operation; other operations say that the state could not be updated."""
 
 OPERATOR_COMMAND = "repair it with replace_unreadable, which keeps a copy"
+MOVED_BY_REPAIR = "a repair (`tenure vmpool repair`) moves it to data, as it is"
+LOOK_AT_CELL = "look at the ConfigMap of that name, and mend or remove what stands there"
+"""What an operator does about a cell that cannot be read: it is one of many, and the others are as they were."""
 
 
 def wrapped(*parts: object) -> str:
     """Write a chain of errors as the Go managers do: the outermost first."""
     return ": ".join(str(part) for part in parts if str(part))
+
+
+class BadArgument(Invalid, ValueError):
+    """An argument is no such number, or none of the words that it may be."""
+
+    code = "bad_argument"
 
 
 class NodeNameUnknown(Invalid):
@@ -96,10 +108,22 @@ class PoolStateUnreadable(Conflict):
 
     code = "pool_state_unreadable"
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, remedy: str = OPERATOR_COMMAND) -> None:
         what = f"failed to unmarshal the allocation state: {reason}"
-        super().__init__(f"{wrapped(READ_FAILED, what)}; nothing was changed: {OPERATOR_COMMAND}")
+        super().__init__(f"{wrapped(READ_FAILED, what)}; nothing was changed: {remedy}")
         self.reason = reason
+        self.remedy = remedy
+
+
+class PoolStateMisplaced(PoolStateUnreadable):
+    """The state is under ``binaryData`` of the ConfigMap, and can be read there; every manager looks under ``data``."""
+
+    code = "pool_state_misplaced"
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(f"{key} is in binaryData, and has to be in data", MOVED_BY_REPAIR)
+        self.key = key
+        self.text = text
 
 
 class PoolUnavailable(StoreUnavailable):
@@ -135,6 +159,17 @@ class PoolWriteRefused(TenureError):
     """The API server refuses the write for a reason that no retry removes; nothing was changed."""
 
     code = "pool_write_refused"
+
+
+class PoolNamespaceMissing(PoolWriteRefused):
+    """The namespace that a pool is to be kept in is not there; Tenure makes none."""
+
+    code = "pool_namespace_missing"
+
+    def __init__(self, namespace: str, message: str) -> None:
+        remedy = f"create it first (`kubectl create namespace {namespace}`), or name another one (POOL_NAMESPACE)"
+        super().__init__(wrapped(message, f"there is no namespace {namespace!r}: {remedy}"))
+        self.namespace = namespace
 
 
 class VMNotReady(TenureError):

@@ -15,8 +15,10 @@ class PoolEvent(enum.StrEnum):
     """What a line says; the name is stable, the text is for people."""
 
     ATTEMPT = "attempt"
+    READ = "looked at"
     ALLOCATED = "allocated"
     EXISTING = "existing allocation returned"
+    WAITING = "waits for a VM that is free"
     EXHAUSTED = "refused: no available IPs in pool"
     RELEASED = "released"
     NOT_FOUND = "nothing to release"
@@ -32,11 +34,13 @@ class PoolEvent(enum.StrEnum):
     GONE = "gone: released by another manager, or overwritten"
     REASSERTED = "asserted again after it had vanished"
     LOST = "lost: another id has the IP by now"
+    MOVED = "pool moved to another mode"
     WARNING = "warning"
 
 
 LEVELS = {
-    PoolEvent.ATTEMPT: logging.DEBUG, PoolEvent.FAILED: logging.ERROR, PoolEvent.LOST: logging.ERROR,
+    PoolEvent.ATTEMPT: logging.DEBUG, PoolEvent.READ: logging.DEBUG,
+    PoolEvent.FAILED: logging.ERROR, PoolEvent.LOST: logging.ERROR,
     **dict.fromkeys(
         (PoolEvent.VANISHED, PoolEvent.GONE, PoolEvent.REPAIRED, PoolEvent.CLEANUP_FAILED, PoolEvent.WARNING,
          PoolEvent.EXHAUSTED), logging.WARNING),

@@ -1,6 +1,7 @@
 """What a VM pool counts, and its numbers for ``/metrics``.
 
-Every node shows the gauges of the same pool, as it last read them: take the maximum over nodes, not the sum.
+Numbers of this process are ``byom_allocations_total`` and so on. Those of the pool, of whatever processes, are gauges
+and ``byom_pool_…_total``: every node shows the same, as it last read them, so take the maximum over nodes, not the sum.
 """
 
 from bisect import bisect_left
@@ -8,7 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tenure.integrations.kubernetes.runtime.process_probes import Sample
+from tenure.integrations.kubernetes.runtime.process_probes import Sample, exposition
+from tenure.integrations.vmpool.metering.pool_sightings import RELEASED, TIMED, PoolSightings
+from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS
 from tenure.integrations.vmpool.pool_document import PoolDocument
 from tenure.integrations.vmpool.state.state_repair import PoolLine
 
@@ -23,6 +26,8 @@ RESULTS = {
 """Results by operation that have a counter of their own, which is shown from the start: a rate needs the zero."""
 REPAIRS = ("unknown", "duplicate", "missing", "double_allocated", "invalid")
 CLEANUPS = ("ok", "failed")
+NODES_SHOWN = 100
+"""So many nodes are shown by name; all others together are ``other``."""
 STATES = ("available", "allocated", "orphaned", "draining", "cleanup_failed")
 
 
@@ -103,6 +108,7 @@ class PoolMeter:
         self._attempts: dict[str, Histogram] = {}
         self._cleanup_durations = Histogram(CLEANUP_SECONDS)
         self._recovery_durations = Histogram(CLEANUP_SECONDS)
+        self._sightings = PoolSightings()
 
     def operation(self, operation: str, result: str, seconds: float, attempts: int) -> None:
         """Count an operation that has ended, with its result, and how often its write was tried."""
@@ -128,12 +134,18 @@ class PoolMeter:
         self._recovery_durations.observe(seconds)
 
     def read(self, document: PoolDocument) -> None:
-        """See what was read; it is counted when the numbers are asked for."""
+        """See what was read; the gauges are counted when they are asked for."""
         self.last_read = document
+        self._sightings.see(document)
+
+    def text(self) -> str:
+        """Write all numbers as Prometheus reads them, for programs that serve them by themselves."""
+        return "".join(exposition(self.samples()))
 
     def samples(self) -> Iterator[Sample]:
         """Give all numbers; the labels are few, and never an id, an IP or a pod."""
         yield from self._gauges()
+        yield from self._sighted()
         yield from self._counters()
         yield from self._histograms()
 
@@ -152,6 +164,38 @@ class PoolMeter:
         if document.state.last_updated is not None:
             at, help = document.state.last_updated.timestamp(), "When the state was last written."
             yield Sample("byom_state_last_update_timestamp_seconds", help, "gauge", at, labels)
+        yield from self._ages(document)
+
+    def _ages(self, document: PoolDocument) -> Iterator[Sample]:
+        """Give how many allocations nodes have, and how old the oldest is: one that leaked grows old."""
+        labels, entries = {"pool": self.pool}, document.state.allocated.values()
+        by_node = Counter(entry.node_name for entry in entries)
+        named = dict(by_node.most_common(NODES_SHOWN))
+        if rest := by_node.total() - sum(named.values()):
+            named["other"] = named.get("other", 0) + rest
+        help = "Allocations by the node that made them."
+        for node in sorted(named):
+            yield Sample("byom_node_allocations", help, "gauge", named[node], {**labels, "node": node})
+        if times := [entry.allocated_at.timestamp() for entry in entries if entry.allocated_at is not None]:
+            help = "When the oldest allocation was made."
+            yield Sample("byom_oldest_allocation_timestamp_seconds", help, "gauge", min(times), labels)
+
+    def _sighted(self) -> Iterator[Sample]:
+        """Give what all managers of the pool did since this process first read it."""
+        if self.last_read is None:
+            return
+        labels, totals = {"pool": self.pool}, self._sightings.totals
+        help = "Allocations of all managers: new ones as seen, other results as noted in the pool."
+        for result in RESULTS["allocate"]:
+            by = {**labels, "result": result}
+            yield Sample("byom_pool_allocations_total", help, "counter", totals[result], by)
+        help = "Allocations of all managers that have ended."
+        yield Sample("byom_pool_deallocations_total", help, "counter", totals[RELEASED], labels)
+        help = "Writes that another writer was faster than, as noted in the pool."
+        yield Sample("byom_pool_conflicts_total", help, "counter", totals[CONFLICTS], labels)
+        name, help = "byom_pool_allocation_duration_seconds", "How long new allocations took, as noted in the pool."
+        yield Sample(name, help, "summary", totals[MILLISECONDS] / 1000, labels, "_sum")
+        yield Sample(name, help, "summary", totals[TIMED], labels, "_count")
 
     def _counters(self) -> Iterator[Sample]:
         labels = {"pool": self.pool}

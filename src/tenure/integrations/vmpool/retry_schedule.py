@@ -9,9 +9,10 @@ follow the attempts all of them did in two.
 
 import random
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 RetryMode = Literal["deadline", "go"]
+RETRY_MODES: tuple[RetryMode, ...] = get_args(RetryMode)
 
 LONGEST_S = 1.0
 LONGEST_ATTEMPTS = 64

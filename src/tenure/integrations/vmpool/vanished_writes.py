@@ -26,8 +26,13 @@ REPORTS = 1000
 """How many reports are kept; a log line is written for each of them."""
 RELEASES = ("deallocate", "recover")
 """Words of the history after which an entry is rightly gone."""
+ALLOCATIONS = ("allocate", "reassert")
+"""Words of the history after which an entry has to be there."""
 REPAIR = "repair"
 """Word of the history of an entry that a repair took away; its address is another id's, or none at all."""
+
+FILLER = "moved-to-"
+"""How ids begin that keep addresses from being given out where the pool has left (VD4)."""
 
 
 class VanishedVerdict(enum.StrEnum):
@@ -117,6 +122,8 @@ class OwnAllocations:
         if entry.allocation_id in state.allocated:
             return VanishedWrite(entry, VanishedVerdict.GONE, entry.allocation_id)
         holder = next(iter(ids_of_ip(state, self._pool, entry.ip)), "")
+        if holder.startswith(FILLER):
+            return None  # the pool has moved, and the allocation with it
         if holder or did == REPAIR or entry.ip not in self._pool.known:
             is_sure = did == REPAIR or state.version <= self._version
             return VanishedWrite(entry, VanishedVerdict.LOST if is_sure else VanishedVerdict.GONE, holder)
@@ -159,6 +166,19 @@ class OwnAllocations:
             audit(PoolEvent.VANISHED, **about)
             event = PoolEvent.REASSERTED if each.verdict is VanishedVerdict.REASSERTED else PoolEvent.LOST
             audit(event, **about, holder=each.holder)
+
+
+def gone_lines(document: PoolDocument) -> list[HistoryLine]:
+    """Return allocations of the history that are not there, and that no line of Tenure ends.
+
+    Another manager has released them, or written over them. A process that still runs notices that of its own
+    allocations, and asserts them again; what a process made that has ended is noticed by this alone (VD8).
+    """
+    if document.notes.placement is not None and document.notes.placement.mode != "configmap":
+        return []
+    last = {line.allocation_id: line for line in document.notes.history if line.allocation_id}
+    there = document.state.allocated
+    return [line for id, line in last.items() if line.did in ALLOCATIONS and id not in there]
 
 
 def _is_there(state: PoolState, pool: PoolLine, entry: VMAllocation) -> bool:

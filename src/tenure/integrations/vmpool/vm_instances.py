@@ -16,6 +16,7 @@ from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.pool_document import PoolChange, PoolDocument
 from tenure.integrations.vmpool.pool_errors import VMWorkUnfinished
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.state.argument_checks import check_seconds
 from tenure.integrations.vmpool.state.ip_list import canonical_ip
 from tenure.integrations.vmpool.state.pool_notes import CleanupFailure
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
@@ -73,6 +74,9 @@ class VMInstances:
     keeps_unclean: bool = False
     """Whether a VM whose cleanup fails stays allocated, for the agent to try again; else it is released (case 80)."""
     cleanup_timeout_s: float = TIMEOUT_S
+
+    def __post_init__(self) -> None:
+        check_seconds(self.cleanup_timeout_s, "cleanup_timeout_s")
 
     async def create(
         self, pod_name: str, sandbox_id: str, user_data: UserData, *, pod_namespace: str = ""

@@ -1,4 +1,4 @@
-"""A pool of VMs in one ConfigMap, for callers who block: the verbs of ``AsyncVMPool`` on a loop in a thread."""
+"""A pool of VMs, for callers who block: the verbs of ``AsyncVMPool`` on a loop in a thread."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -6,21 +6,20 @@ from typing import Self
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import Loader, find_credentials
-from tenure.integrations.vmpool.async_vm_pool import AGENT, AsyncVMPool
+from tenure.integrations.vmpool.async_vm_pool import AGENT, AsyncVMPool, check_settings
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.machines.vm_return import StopEvent
+from tenure.integrations.vmpool.modes.move_pool import MoveReport
 from tenure.integrations.vmpool.node_recovery import RecoveryMode, RecoveryReport
 from tenure.integrations.vmpool.pool_changes import PoolObserver
 from tenure.integrations.vmpool.pool_decisions import RepairReport
-from tenure.integrations.vmpool.pool_errors import NO_CONFIGURATION
 from tenure.integrations.vmpool.state.ip_list import IPLike
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tenure.integrations.vmpool.state.state_repair import OutsidePool, PoolFinding
 from tenure.integrations.vmpool.vanished_writes import VanishedWrite
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
 from tenure.integrations.vmpool.vm_pool_status import VMPoolStatus
-from tenure.kernel.errors import Invalid
 from tenure.service.ledger.blocking.loop_thread import LoopThread
 
 
@@ -40,12 +39,12 @@ class VMPool:
         find_node_name: Callable[[], str] | None = None,
         observer: PoolObserver | None = None,
     ) -> None:
-        if settings is None:
-            raise Invalid(NO_CONFIGURATION, field="settings")
-        credentials = load or find_credentials(kubeconfig, context)
+        check_settings(settings)
+        is_clustered = settings.pool_mode != "ledger" or load or kubeconfig or context
+        credentials = (load or find_credentials(kubeconfig, context)) if is_clustered else None
         self._thread = LoopThread("pool")
         try:
-            self._client = self._thread.run(_opened(credentials))
+            self._client = None if credentials is None else self._thread.run(_opened(credentials))
         except BaseException:
             self._thread.close()
             raise
@@ -120,6 +119,10 @@ class VMPool:
             self._pool.recover(cleanup=cleanup, mode=mode, node_name=node_name, takes_over=takes_over, stop=stop)
         )
 
+    def move(self, to: str) -> MoveReport:
+        """Keep the pool in another mode from now on."""
+        return self._thread.run(self._pool.move(to))
+
     def reassert(self) -> tuple[VanishedWrite, ...]:
         """Assert allocations of this process again that another manager overwrote."""
         return self._thread.run(self._pool.reassert())
@@ -141,6 +144,7 @@ async def _opened(load: Loader) -> ApiClient:
     return await ApiClient(load, agent=AGENT).__aenter__()
 
 
-async def _closed(pool: AsyncVMPool, client: ApiClient) -> None:
+async def _closed(pool: AsyncVMPool, client: ApiClient | None) -> None:
     await pool.close()
-    await client.__aexit__(None, None, None)
+    if client is not None:
+        await client.__aexit__(None, None, None)

@@ -4,36 +4,38 @@ Each has an argument here, a flag of ``tenure vmpool`` and an environment variab
 """
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 from tenure.integrations.vmpool.pool_errors import NO_POOL_IPS, PoolTooLarge
-from tenure.integrations.vmpool.retry_schedule import RetryMode, RetrySchedule
+from tenure.integrations.vmpool.retry_schedule import RETRY_MODES, RetryMode, RetrySchedule
 from tenure.integrations.vmpool.state.allocation_names import check_namespace, check_node_name, check_object_name
+from tenure.integrations.vmpool.state.argument_checks import check_choice, check_count, read_count, read_seconds
 from tenure.integrations.vmpool.state.ip_list import MAX_RANGE_IPS, check_pool_ips, read_ip_list
 from tenure.integrations.vmpool.state.pool_notes import HISTORY
 from tenure.integrations.vmpool.state.pool_state import PoolState, write_state
-from tenure.integrations.vmpool.state.state_repair import OutsidePool, PoolLine
+from tenure.integrations.vmpool.state.state_repair import OUTSIDE_RULES, OutsidePool, PoolLine
+from tenure.integrations.vmpool.state.state_rules import PICK_RULES, PickRule
 from tenure.kernel.errors import Invalid
-from tenure.kernel.names import shown
 
 DEFAULT_NAMESPACE = "confidential-containers-system"
 DEFAULT_CONFIG_MAP = "byom-ip-pool-state"
 LARGEST_CONFIG_MAP = 1_048_576
 """Bytes of all values of a ConfigMap together; the API server refuses one more."""
+NEARLY_FULL = 0.9
+"""From this share of that size on, the status and every write warn."""
 COMFORTABLE_IPS = 1000
 """Above so many addresses every write costs tens of milliseconds, and writers are in each other's way (VS5)."""
+PoolMode = Literal["configmap", "per-ip", "shards", "ledger"]
+MODES: tuple[PoolMode, ...] = get_args(PoolMode)
+SHARDS, MOST_SHARDS = 8, 256
+TOKEN_VARIABLE = "TENURE_TOKEN"  # noqa: S105 - the name of a variable
 ENTRY_BYTES = 414
 """An allocated address in the text, with a pod name, a sandbox id and a node name of usual length."""
 
 LONGEST_DELAY_SHARE = 3
 """No delay is longer than this part of the time that an operation has."""
-
-DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)?", re.ASCII)
-UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
-LONGEST_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,10 @@ SOURCES = (
     SettingSource("retry_interval_s", "--retry-interval", "POOL_RETRY_INTERVAL", "the longest first delay"),
     SettingSource("retry", "--retry", "POOL_RETRY", "'deadline', or 'go' for four attempts as client-go makes them"),
     SettingSource("node_name", "--node-name", "NODE_NAME", "the node on which allocations are made"),
+    SettingSource("pool_mode", "--pool-mode", "VM_POOL_MODE", "'configmap', 'per-ip', 'shards' or 'ledger'"),
+    SettingSource("pool_shards", "--pool-shards", "VM_POOL_SHARDS", "how many ConfigMaps mode shards has"),
+    SettingSource("pool_ledger", "--pool-ledger", "VM_POOL_LEDGER", "the URL of the store or server of mode ledger"),
+    SettingSource("pool_pick", "--pool-pick", "VM_POOL_PICK", "'hash' as the seed picks, or 'rendezvous'"),
     SettingSource("outside_pool", "--outside-pool", "POOL_OUTSIDE", "'keep' or 'drop' allocations outside the pool"),
 )
 """``max_range_ips`` is a part of reading ``pool_ips`` from text, and no argument of ``VMPoolSettings`` itself."""
@@ -80,6 +86,13 @@ class VMPoolSettings:
     """Empty: found when an allocation needs it."""
     outside_pool: OutsidePool = "keep"
     """What a repair does with allocations outside the pool; allocating and deallocating always keep them."""
+    pool_mode: PoolMode = "configmap"
+    """Where allocations are kept; only the first is shared with Go managers."""
+    pool_shards: int = SHARDS
+    pool_ledger: str = ""
+    """The URL of a store, or of a server; a server's token is ``pool_token``."""
+    pool_token: str = field(default="", repr=False)
+    pool_pick: PickRule = "hash"
     history: int = HISTORY
     """How many operations are noted in the ConfigMap; 0 for none."""
     remarks: tuple[str, ...] = ()
@@ -92,19 +105,28 @@ class VMPoolSettings:
         check_namespace(self.namespace, field="namespace")
         check_object_name(self.config_map_name, field="config_map_name")
         self._set(
-            operation_timeout_s=_seconds(self.operation_timeout_s, "operation_timeout_s"),
-            retry_interval_s=_seconds(self.retry_interval_s, "retry_interval_s"),
+            operation_timeout_s=read_seconds(self.operation_timeout_s, "operation_timeout_s"),
+            retry_interval_s=read_seconds(self.retry_interval_s, "retry_interval_s"),
         )
         if self.max_retries is not None:
-            _count(self.max_retries, "max_retries")
-        _count(self.history, "history")
-        _choice(self.retry, "retry", ("deadline", "go"))
-        _choice(self.outside_pool, "outside_pool", ("keep", "drop"))
+            check_count(self.max_retries, "max_retries")
+        check_count(self.history, "history")
+        check_choice(self.retry, "retry", RETRY_MODES)
+        check_choice(self.outside_pool, "outside_pool", OUTSIDE_RULES)
         if self.node_name:
             check_node_name(self.node_name)
+        self._check_mode()
         smallest = len(write_state(PoolState.fresh(self.line.ips)))
-        if smallest > LARGEST_CONFIG_MAP:
+        if self.pool_mode == "configmap" and smallest > LARGEST_CONFIG_MAP:
             raise PoolTooLarge(size=smallest, limit=LARGEST_CONFIG_MAP)
+
+    def _check_mode(self) -> None:
+        check_choice(self.pool_mode, "pool_mode", MODES)
+        check_choice(self.pool_pick, "pool_pick", PICK_RULES)
+        check_count(self.pool_shards, "pool_shards", least=1, most=MOST_SHARDS)
+        if self.pool_mode == "ledger" and not self.pool_ledger:
+            needed = "mode ledger needs the URL of a store or a server, such as http://127.0.0.1:8080 (VM_POOL_LEDGER)"
+            raise Invalid(f"pool_ledger: {needed}", field="pool_ledger")
 
     def _set(self, **values: object) -> None:
         """Write what was read of a word; from here on it is frozen."""
@@ -124,7 +146,7 @@ class VMPoolSettings:
         that are None, and variables that are empty, say nothing. An argument that is not known is refused.
         """
         surroundings = os.environ if environment is None else environment
-        unknown = sorted(set(given) - {source.argument for source in SOURCES} - {"history", "remarks"})
+        unknown = sorted(set(given) - {source.argument for source in SOURCES} - {"history", "remarks", "pool_token"})
         if unknown:
             raise Invalid(f"{unknown[0]}: there is no such setting", field=unknown[0])
         words: dict[str, Any] = {
@@ -133,13 +155,16 @@ class VMPoolSettings:
         most = words.pop("max_range_ips", MAX_RANGE_IPS)
         ips = words.pop("pool_ips", "")
         if isinstance(ips, str):
-            found = read_ip_list(ips, max_range_ips=_whole_number(most, "max_range_ips"), field="pool_ips")
+            found = read_ip_list(ips, max_range_ips=read_count(most, "max_range_ips"), field="pool_ips")
             words["remarks"] = (*words.get("remarks", ()), *found.remarks)
             ips = found.ips
         if not ips:
             raise Invalid(f"{NO_POOL_IPS}: set VM_POOL_IPS or --pool-ips", field="pool_ips")
-        if "max_retries" in words:
-            words["max_retries"] = _whole_number(words["max_retries"], "max_retries")
+        for name in ("max_retries", "pool_shards"):
+            if name in words:
+                words[name] = read_count(words[name], name)
+        if token := surroundings.get(TOKEN_VARIABLE, "").strip():
+            words.setdefault("pool_token", token)
         return cls(pool_ips=ips, **words)
 
     @property
@@ -153,10 +178,12 @@ class VMPoolSettings:
         """Return what an operator should know before it bites: what was left out of the list, and its size (VS5)."""
         count = len(self.line.ips)
         said = list(self.remarks)
+        if self.pool_mode != "configmap":
+            return tuple(said)
         if count > COMFORTABLE_IPS:
             said.append(
                 f"the pool has {count} addresses in one ConfigMap, and every write carries all of them: above "
-                f"{COMFORTABLE_IPS} use several pools (a ConfigMap each), a ConfigMap per IP, or Tenure's own ledger"
+                f"{COMFORTABLE_IPS} use the mode per-ip, shards or ledger (VM_POOL_MODE), or several pools"
             )
         free = len(write_state(PoolState.fresh(self.line.ips)))
         fits = max((LARGEST_CONFIG_MAP - free) // (ENTRY_BYTES - 18), 0)
@@ -166,31 +193,3 @@ class VMPoolSettings:
                 f"({LARGEST_CONFIG_MAP} bytes)"
             )
         return tuple(said)
-
-
-def _seconds(value: object, field: str) -> float:
-    """Return a duration: a number of seconds, or text such as ``30s`` or ``100ms``."""
-    if isinstance(value, str) and (match := DURATION.fullmatch(value.strip())):
-        value = float(match[1]) * UNITS_S[match[2]]
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= LONGEST_S:
-        needed = "a duration above 0, a day at most, such as 30, 30s or 100ms, is needed"
-        raise Invalid(f"{field}: {needed}, not {shown(value)}", field=field)
-    return float(value)
-
-
-def _count(value: object, field: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 1_000_000:
-        raise Invalid(f"{field}: a number from 0 on is needed, not {shown(value)}", field=field)
-    return value
-
-
-def _whole_number(value: object, field: str) -> int:
-    """Return a number that may be spelled as text, as the environment has it."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        return int(value)
-    return _count(value, field)
-
-
-def _choice(value: object, field: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise Invalid(f"{field}: {' or '.join(map(repr, choices))} is needed, not {shown(value)}", field=field)

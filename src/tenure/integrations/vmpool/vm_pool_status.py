@@ -6,7 +6,7 @@ from datetime import datetime
 
 from tenure.integrations.vmpool.pool_document import PoolDocument
 from tenure.integrations.vmpool.state.pool_notes import CleanupFailure
-from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP, VMPoolSettings
+from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP, NEARLY_FULL, VMPoolSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class VMPoolStatus:
     """Whether there is a ConfigMap with a state."""
     warnings: tuple[str, ...] = ()
     """What an operator should know, such as a pool that is too large for one ConfigMap (VS5)."""
+    mode: str = "configmap"
 
 
 def status_of(document: PoolDocument, settings: VMPoolSettings) -> VMPoolStatus:
@@ -39,6 +40,8 @@ def status_of(document: PoolDocument, settings: VMPoolSettings) -> VMPoolStatus:
     spelled = [settings.line.spelled(entry.ip) for entry in state.allocated.values()]
     outside = sorted({ip for ip in spelled if ip is not None and ip not in settings.line.known})
     problems = [notes.problem] if notes.problem else []
+    if document.size > LARGEST_CONFIG_MAP * NEARLY_FULL:
+        problems.append(f"the ConfigMap is nearly full: {document.size} of {LARGEST_CONFIG_MAP} bytes")
     return VMPoolStatus(
         total=len(state.available) + len(state.allocated),
         available=len(state.available),

@@ -103,6 +103,26 @@ async def test_vd2_it_keeps_unless_there_is_a_cleanup(stage: RecoveryStage) -> N
     assert (kept.mode, ids(kept.kept), released.mode, ids(released.released)) == ("keep", ["own"], "release", ["own"])
 
 
+async def test_vd3_a_vm_that_another_pod_got_meanwhile_is_not_cleaned_up(stage: RecoveryStage) -> None:
+    """Turns come one after the other: pods are removed and made again while a node recovers."""
+    stage.put([OWN, entry("own-2", "10.0.0.2")], [])
+    async with stage.pool() as pool, stage.pool(node_name="node-9") as other:
+
+        async def clean(allocation: VMAllocation) -> None:
+            if not cleaned:
+                await other.deallocate("own-2" if allocation.allocation_id == "own" else "own")
+                living.append((await other.allocate("living")).ip)
+            cleaned.append(allocation.ip)
+
+        cleaned: list[str] = []
+        living: list[str] = []
+        report = await pool.recover(cleanup=plan(clean, at_once=1))
+
+    assert set(cleaned).isdisjoint(living)
+    assert len(cleaned) == len(report.released) == len(report.changed) == 1
+    assert set(stage.state()["allocatedIPs"]) == {"living"}
+
+
 async def test_case_45_all_cleanups_come_before_any_write_and_then_one_wait(stage: RecoveryStage) -> None:
     stage.put([OWN, entry("own-2", "10.0.0.2")], IPS[2:])
     before = stage.version()

@@ -23,6 +23,8 @@ from tenure.integrations.vmpool.machines.vm_return import FixedWait
 from tenure.integrations.vmpool.node_identity import NodeIdentity
 from tenure.integrations.vmpool.node_recovery import NodeNameTaken
 from tenure.integrations.vmpool.pool_agent import AgentSettings, PoolAgent, started_agent
+from tenure.integrations.vmpool.pool_errors import VMPoolExhausted
+from tenure.integrations.vmpool.state.go_json import time_text
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tests.integrations.vmpool.recovery.recovery_stage import IPS, RecoveryStage, entry
 from tests.integrations.vmpool.vms import until
@@ -99,10 +101,10 @@ async def test_vd3_an_agent_that_comes_to_a_node_at_work_touches_no_living_vm(st
 async def test_vd3_the_next_boot_is_recovered_again(stage: RecoveryStage) -> None:
     stage.put([], IPS)
     cleaned = Cleaned()
-    await one_round(stage, cleaned.settings(), machine())
+    await one_round(stage, cleaned.settings(), machine(system="aa"))
     async with stage.pool() as pool:
         await pool.allocate("lived")
-    await one_round(stage, cleaned.settings(), machine("boot-2", datetime.now(UTC) + timedelta(seconds=5)))
+    await one_round(stage, cleaned.settings(), machine("boot-2", datetime.now(UTC) + timedelta(seconds=5), "aa"))
 
     assert cleaned == ["lived"]
     noted = stage.notes()["nodes"]["node-1"]
@@ -169,11 +171,52 @@ async def test_vd3_two_nodes_of_one_name_are_refused_with_the_reason(
     assert (replaced.not_ready, cleaned) == ({}, ["a"])
 
 
-async def test_vd3_the_first_of_two_notices_the_second_at_its_next_look(stage: RecoveryStage) -> None:
-    """Where nothing told them apart when the second came, the first one's boot is among the earlier ones."""
+async def test_vd3_a_machine_that_boots_under_the_name_of_one_that_runs_is_refused_before_it_touches_a_vm(
+    stage: RecoveryStage,
+) -> None:
+    """Neither a node object nor the hardware tells them apart: the second asks, and the first objects."""
+    cleaned, soon = Cleaned(), datetime.now(UTC) + timedelta(seconds=2)
+    first, second = machine(), machine("boot-2", soon)
+    await one_round(stage, cleaned.settings(), first)
+    stage.set_state({**stage.state(), "allocatedIPs": {"alive": entry("alive", "10.0.0.1")}, "availableIPs": IPS[1:]})
+
+    asking = await one_round(stage, cleaned.settings(), second)
+    assert "it may object until" in asking.not_ready["node name"]
+    running = await one_round(stage, cleaned.settings(), first)
+    later = await one_round(stage, cleaned.settings(), second)
+
+    assert running.not_ready == {}
+    assert "runs (boot boot-1), and has objected to this one" in later.not_ready["pool"]
+    assert (cleaned, list(stage.state()["allocatedIPs"])) == ([], ["alive"])
+    taken = await one_round(stage, cleaned.settings(takes_over=True), second)
+    assert (taken.not_ready, cleaned) == ({}, ["alive"])
+    assert "is another machine's" in (await one_round(stage, cleaned.settings(), first)).not_ready["pool"]
+
+
+async def test_vd3_a_machine_to_which_none_objects_has_the_name_after_a_while(stage: RecoveryStage) -> None:
+    """Twice as long as the agent that was there before took from look to look, and a little more."""
+    cleaned, soon = Cleaned(), datetime.now(UTC) + timedelta(seconds=2)
+    await one_round(stage, cleaned.settings(every_s=7), machine())
+    stage.set_state({**stage.state(), "allocatedIPs": {"dead": entry("dead", "10.0.0.1")}, "availableIPs": IPS[1:]})
+    for _ in range(3):
+        await one_round(stage, cleaned.settings(), machine("boot-2", soon))
+    assert (cleaned, stage.notes()["nodes"]["node-1"]["claimant"]) == ([], "boot-2")
+    asked = stage.notes()
+    asked["nodes"]["node-1"]["claimedAt"] = time_text(datetime.now(UTC) - timedelta(seconds=2 * 7 + 10))
+    patch = {"data": {"tenure-notes": json.dumps(asked)}}
+    place = f"{stage.path}/byom-ip-pool-state"
+    stage.kube.ask("PATCH", place, patch, content_type="application/merge-patch+json")
+    served = await one_round(stage, cleaned.settings(), machine("boot-2", soon))
+
+    assert (served.not_ready, cleaned) == ({}, ["dead"])
+    noted = stage.notes()["nodes"]["node-1"]
+    assert (noted["bootID"], "claimant" in noted, noted["earlierBoots"]) == ("boot-2", False, ["boot-1"])
+
+
+async def test_vd3_the_first_of_two_notices_a_second_that_took_the_name_over(stage: RecoveryStage) -> None:
     cleaned, soon = Cleaned(), datetime.now(UTC) + timedelta(seconds=2)
     await one_round(stage, cleaned.settings(), machine())
-    await one_round(stage, cleaned.settings(), machine("boot-2", soon))
+    await one_round(stage, cleaned.settings(takes_over=True), machine("boot-2", soon))
     back = await one_round(stage, cleaned.settings(), machine("boot-1", soon + timedelta(days=1)))
 
     assert "both are running" in back.not_ready["pool"]
@@ -258,6 +301,50 @@ async def test_notes_that_cannot_be_read_stop_the_agent_and_nobody_else(stage: R
     assert (cleaned, stage.fill()) == ([], (1, 2))
 
 
+@pytest.mark.parametrize("year", ["0001-01-02", "9999-12-31"])
+async def test_a_time_of_another_age_in_the_notes_does_not_end_the_agent(stage: RecoveryStage, year: str) -> None:
+    at = f"{year}T23:59:59Z"
+    state = {"allocatedIPs": {"dead": entry("dead", "10.0.0.1", at=at)}, "availableIPs": IPS[1:], "version": 1}
+    notes = {
+        "history": [{"at": at, "did": "allocate", "id": "dead", "ip": "10.0.0.1", "node": "node-1"}],
+        "cleanupFailed": {"10.0.0.1": {"id": "dead", "cause": "x", "at": at, "tries": 10**18}},
+        "draining": {"10.9.9.9": at},
+        "nodes": {
+            "node-1": {"bootID": "boot-1", "seenAt": at, "recovered": "boot-1", "claimant": "b", "claimedAt": at}
+        },
+    }
+    stage.put_text(json.dumps(state), notes=json.dumps(notes))
+    cleaned = Cleaned()
+    looked = await one_round(stage, cleaned.settings(), machine())
+
+    assert looked.not_ready == {}
+    assert cleaned == ["dead"], "a failure of the far future is due as well: the clock was wrong"
+
+
+async def test_an_error_that_none_foresaw_is_said_and_the_next_round_comes(
+    stage: RecoveryStage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with agent(stage, AgentSettings(), machine()) as looking:
+        with monkeypatch.context() as patched, caplog.at_level(logging.ERROR):
+            patched.setattr(looking.pool, "repair", lambda: 1 // 0)
+            for _ in range(2):
+                await looking.round(asyncio.Event())
+            assert "ZeroDivisionError" in looking.not_ready["pool"]
+            assert sum("ZeroDivisionError" in each for each in caplog.messages) == 1
+        await looking.round(asyncio.Event())
+
+        assert looking.not_ready == {}
+
+
+async def test_a_start_file_that_tells_of_no_time_is_named(stage: RecoveryStage, tmp_path: Path) -> None:
+    file = tmp_path / "started"
+    file.touch()
+    os.utime(file, (10**12, 10**12))
+    looked = await one_round(stage, AgentSettings(adaptor_start_file=file), machine())
+
+    assert looked.not_ready["pool"].startswith("adaptor_start_file: ")
+
+
 class Shaky(ApiClient):
     """A client that every other read fails for."""
 
@@ -320,3 +407,71 @@ async def test_what_is_wrong_stands_in_readyz(stage: RecoveryStage) -> None:
 
     assert (status, alive[0]) == (503, 200)
     assert "failed to retrieve pool state" in text
+
+
+async def test_vs7_an_agent_serves_the_numbers_of_the_pool_whoever_allocates(stage: RecoveryStage) -> None:
+    """Commands come and go, and Go managers count nothing: what they did is in the state and in the notes."""
+    stage.put([entry("old", "10.0.0.1")], IPS[1:])
+    stop = asyncio.Event()
+    settings = AgentSettings(port=0, every_s=0.05)
+    async with stage.pool() as pool, started_agent(pool, settings, stop, machine()) as running:
+        await until(lambda: not running.agent.not_ready)
+        async with stage.pool("node-2") as other:
+            for id in ("a", "b"):
+                await other.allocate(id)
+            with pytest.raises(VMPoolExhausted):
+                await other.allocate("c")
+            await other.deallocate("a")
+        text = ""
+        while 'byom_pool_deallocations_total{pool="byom-ip-pool-state"} 1' not in text:
+            await asyncio.sleep(0.05)
+            text = (await asyncio.to_thread(fetch, running.port, "/metrics"))[1]
+        stop.set()
+
+    pool_label = 'pool="byom-ip-pool-state"'
+    assert f'byom_pool_allocations_total{{{pool_label},result="new"}} 2\n' in text
+    assert f'byom_pool_allocations_total{{{pool_label},result="exhausted"}} 1\n' in text
+    assert f"byom_pool_allocation_duration_seconds_count{{{pool_label}}} 2\n" in text
+    assert f'byom_node_allocations{{{pool_label},node="node-2"}} 1\n' in text
+    seconds = float(text.split(f"byom_pool_allocation_duration_seconds_sum{{{pool_label}}} ")[1].split()[0])
+    assert 0 < seconds < 30
+
+
+async def test_one_agent_looks_after_several_pools(stage: RecoveryStage) -> None:
+    stop, settings = asyncio.Event(), AgentSettings(port=0, every_s=0.05)
+    stage.put_text("{")
+    async with (
+        stage.pool() as broken,
+        stage.pool(config_map_name="spare", pool_ips=("10.2.0.1",)) as spare,
+        started_agent([broken, spare], settings, stop, machine()) as running,
+    ):
+        await until(lambda: not running.agents[1].not_ready and "pool" in running.agents[0].not_ready)
+        status, said = await asyncio.to_thread(fetch, running.port, "/readyz")
+        _, text = await asyncio.to_thread(fetch, running.port, "/metrics")
+        stop.set()
+
+    assert (status, said.startswith("byom-ip-pool-state pool: failed to retrieve pool state")) == (503, True)
+    assert 'byom_pool_ips{pool="spare",state="available"} 1\n' in text
+    assert text.count("# TYPE byom_pool_ips gauge") == 1
+
+
+async def test_vd8_an_allocation_of_a_process_that_has_ended_does_not_vanish_silently(
+    stage: RecoveryStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A command has made it, and a manager of today writes back what it had read before."""
+    stage.put([], IPS)
+    before = stage.state()
+    async with stage.pool("node-2") as command:
+        await command.allocate("lost")
+        await command.allocate("given-back")
+        await command.deallocate("given-back")
+    stage.set_state(before)
+    with caplog.at_level(logging.WARNING):
+        async with agent(stage, AgentSettings(), machine()) as looking:
+            for _ in range(3):
+                await looking.round(asyncio.Event())
+
+    said = [each for each in caplog.messages if "gone: released by another manager, or overwritten" in each]
+    assert len(said) == 1
+    assert "id=lost" in said[0]
+    assert "node=node-2" in said[0]

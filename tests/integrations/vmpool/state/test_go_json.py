@@ -1,13 +1,16 @@
 """JSON as Go spells it: what the encoder and the decoder of Go do, seen in runs of real Go code."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from tenure.integrations.vmpool.state.go_json import (
+    DEEPEST,
     NotReadable,
     NumberText,
+    check_depth,
     in_byte_order,
     read_integer,
     read_json,
@@ -118,3 +121,28 @@ def test_times_are_written_in_utc_and_cut_not_rounded() -> None:
     time = datetime.fromtimestamp(1700000000.999, UTC)
 
     assert (time_text(time), write_time(None)) == ("2023-11-14T22:13:20Z", "null")
+
+
+def nested(depth: int) -> str:
+    return '{"n":' * depth + "[1.50]" + "}" * depth
+
+
+@pytest.mark.parametrize("depth", [1, 300, DEEPEST - 1])
+def test_what_lies_deep_is_written_as_it_was_read(depth: int) -> None:
+    value = read_json(nested(depth))
+    check_depth(value, "field")
+
+    assert write_json(value).replace("\n", "").replace(" ", "") == nested(depth)
+
+
+def test_what_lies_too_deep_to_be_compared_is_refused() -> None:
+    with pytest.raises(NotReadable, match="field: objects lie too deep in each other"):
+        check_depth(read_json(nested(DEEPEST)), "field")
+    with pytest.raises(NotReadable, match="too deep"):
+        read_json(nested(100_000))
+
+
+def test_blocks_are_indented_from_where_they_stand() -> None:
+    value = {"a": [1, {"b": None, "c": []}, {}], "x": True}
+
+    assert write_json(value, "    ") == json.dumps(value, indent=2).replace("\n", "\n    ")

@@ -4,7 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tenure.integrations.vmpool.state.passed_ids import PassedIds
 from tenure.integrations.vmpool.state.pool_notes import (
+    CAUSES_BYTES,
     HISTORY_BYTES,
     NODES,
     WRITES,
@@ -21,9 +23,11 @@ FULL = PoolNotes(
     (HistoryLine(AT, "allocate", "a", "10.0.0.1", "n"),),
     {"10.0.0.1": CleanupFailure("a", "no route", AT, 3)},
     {"10.9.9.9": AT},
-    {"n": NodeNote("boot-2", "machine-1", AT, "boot-2", ("boot-1",))},
+    {"n": NodeNote("boot-2", "machine-1", AT, "boot-2", ("boot-1",), 30, "boot-3", AT, "boot-0")},
     ("m1", "m2"),
-    {"later": {"field": 1}},
+    counts={"new": 3, "milliseconds": 120},
+    passed=PassedIds().with_id("a", "second"),
+    unknown={"later": {"field": 1}},
 )
 
 
@@ -80,3 +84,29 @@ def test_marks_of_writes_are_bounded() -> None:
         notes = notes.with_write(str(number))
 
     assert notes.writes == tuple(str(number) for number in range(100 - WRITES, 100))
+
+
+def test_causes_of_failed_cleanups_have_so_much_room_and_no_more() -> None:
+    """A thousand VMs may fail at once, each with a story: the ConfigMap has to hold their allocations as well."""
+    failed = {f"10.0.{each // 250}.{each % 250}": CleanupFailure("a", "é" * 250, AT) for each in range(1000)}
+    notes = PoolNotes(cleanup_failed=failed).with_write("m")
+    causes = [each.cause for each in notes.cleanup_failed.values()]
+
+    assert sum(len(cause.encode()) for cause in causes) <= CAUSES_BYTES
+    assert {len(cause) for cause in causes} == {32}
+    assert all(len(each.cause.encode()) <= 40 for each in notes.lightest.cleanup_failed.values())
+    assert notes.lightest.history == ()
+
+
+def test_results_are_counted_in() -> None:
+    notes = PoolNotes(counts={"new": 1}).with_counts({"new": 2, "exhausted": 1})
+
+    assert notes.counts == {"new": 3, "exhausted": 1}
+    assert notes.with_counts({}) is notes
+
+
+@pytest.mark.parametrize(
+    "text", ['{"counts": {"new": "x"}}', '{"passed": 1}', '{"later": ' + "[" * 600 + "]" * 600 + "}"]
+)
+def test_other_parts_that_cannot_be_read_say_so_as_well(text: str) -> None:
+    assert read_notes(text).problem

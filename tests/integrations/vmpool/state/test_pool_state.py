@@ -137,3 +137,27 @@ def test_any_json_is_read_or_refused_and_never_half_read(value: Any) -> None:
         return
     assert value is None or isinstance(value, dict)
     assert read_state(write_state(state)) == state
+
+
+@pytest.mark.parametrize("where", ["state", "entry"])
+def test_unknown_fields_that_lie_300_deep_are_kept(where: str) -> None:
+    """Case 65, as another writer may have it: nothing that can be read crashes a write."""
+    deep: Any = 1
+    for _ in range(300):
+        deep = {"n": [deep]} if _ < 90 else {"n": deep}
+    entry: dict[str, Any] = {"allocationID": "a", "ip": "10.0.0.1"}
+    document: dict[str, Any] = {"allocatedIPs": {"a": entry}, "availableIPs": [], "version": 1}
+    (document if where == "state" else entry)["future"] = deep
+
+    state = read_state(json.dumps(document))
+    written = json.loads(write_state(state))
+
+    assert (written if where == "state" else written["allocatedIPs"]["a"])["future"] == deep
+    assert read_state(write_state(state)) == state
+
+
+def test_fields_that_lie_deeper_than_python_compares_are_refused_with_their_name() -> None:
+    text = '{"availableIPs": [], "future": ' + "[" * 600 + "]" * 600 + "}"
+
+    with pytest.raises(NotReadable, match=r"'future'.*too deep"):
+        read_state(text)

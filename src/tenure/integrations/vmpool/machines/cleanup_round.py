@@ -1,15 +1,18 @@
 """Clean up many VMs: at most so many at once, each VM once, and then wait until they are back."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tenure.integrations.vmpool.machines.vm_cleanup import AT_ONCE, TIMEOUT_S, Cleanup, CleanupOutcome, run_cleanup
 from tenure.integrations.vmpool.machines.vm_return import AwaitReturn, FixedWait, ReturnPlan, wait_unless
+from tenure.integrations.vmpool.pool_errors import BadArgument
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.pool_metrics import PoolMeter
+from tenure.integrations.vmpool.state.argument_checks import check_count, check_seconds
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
+from tenure.kernel.names import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +26,22 @@ class CleanupPlan:
     timeout_s: float = TIMEOUT_S
     """For the cleanup of each VM, without its return."""
 
+    def __post_init__(self) -> None:
+        if not callable(self.cleanup):
+            raise BadArgument(f"cleanup: a function is needed, not {shown(self.cleanup)}", field="cleanup")
+        if not isinstance(self.returns, ReturnPlan):
+            needed = "a FixedWait or an AwaitReturn is needed"
+            raise BadArgument(f"returns: {needed}, not {shown(self.returns)}", field="returns")
+        check_count(self.at_once, "at_once", least=1)
+        check_seconds(self.timeout_s, "timeout_s")
+
 
 class RoundStopped(Exception):
     """A round was stopped before all VMs were back."""
+
+
+WhyLeft = Callable[[VMAllocation], Awaitable[str]]
+"""Returns why a VM must not be touched now, or an empty text."""
 
 
 async def clean_vms(
@@ -33,11 +49,13 @@ async def clean_vms(
     allocations: Sequence[VMAllocation],
     stop: asyncio.Event,
     *,
+    why_left: WhyLeft,
     earlier_tries: Mapping[str, int] | None = None,
     meter: PoolMeter | None = None,
 ) -> dict[str, str]:
     """Clean up the VMs of some allocations; return by IP why they are not usable, an empty text if they are.
 
+    ``why_left`` is asked right before each cleanup: a VM whose turn comes late may be another pod's by then.
     ``earlier_tries`` says by IP how often that was tried in vain before, for the log.
 
     With a fixed wait there is one for all, after the last cleanup, also if all have failed: a VM whose cleanup was
@@ -48,7 +66,10 @@ async def clean_vms(
     by_ip = {allocation.ip: allocation for allocation in allocations}
     turns = asyncio.Semaphore(plan.at_once)
     tries = earlier_tries or {}
-    work = [asyncio.create_task(_clean(plan, each, turns, tries.get(each.ip, 0) + 1, meter)) for each in by_ip.values()]
+    work = [
+        asyncio.create_task(_clean(plan, each, turns, why_left, tries.get(each.ip, 0) + 1, meter))
+        for each in by_ip.values()
+    ]
     stopping = asyncio.create_task(stop.wait())
     try:
         whole = asyncio.gather(*work)
@@ -67,10 +88,17 @@ async def clean_vms(
 
 
 async def _clean(
-    plan: CleanupPlan, allocation: VMAllocation, turns: asyncio.Semaphore, attempt: int, meter: PoolMeter | None
+    plan: CleanupPlan,
+    allocation: VMAllocation,
+    turns: asyncio.Semaphore,
+    why_left: WhyLeft,
+    attempt: int,
+    meter: PoolMeter | None,
 ) -> str:
     """Clean up one VM, and see it come back; return why it is not usable."""
     async with turns:
+        if cause := await why_left(allocation):
+            return cause
         outcome = await run_cleanup(plan.cleanup, allocation, plan.timeout_s)
     if meter is not None:
         meter.cleaned(not outcome.cause, outcome.seconds)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tenure.integrations.vmpool.machines.vm_cleanup import Cleanup, CleanupFailed
 from tenure.integrations.vmpool.machines.vm_port import SSH_PORT
+from tenure.integrations.vmpool.state.argument_checks import check_port, check_seconds, read_seconds
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tenure.kernel.errors import Invalid
 
@@ -39,20 +40,20 @@ class SftpAccess:
     reboot_file: str = REBOOT_FILE
     user_data_file: str = USER_DATA_FILE
 
+    def __post_init__(self) -> None:
+        check_port(self.port)
+        check_seconds(self.timeout_s, "timeout_s")
+
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None, **given: str | float) -> Self:
+    def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:
         """Read the adaptor's variables; what is given counts more."""
         found = os.environ if environment is None else environment
-        read: dict[str, str | float] = {
+        read: dict[str, Any] = {
             field: found[name].strip() for field, name in VARIABLES.items() if found.get(name, "").strip()
         }
-        try:
-            numbers = {name: float(value) for name, value in (read | given).items() if name in ("timeout_s", "port")}
-        except ValueError as error:
-            raise Invalid(f"{VARIABLES['timeout_s']}: {error}", field="timeout_s") from error
-        words = read | given | numbers
-        words["port"] = int(words.get("port", SSH_PORT))
-        return cls(**words)  # type: ignore[arg-type]  # numbers are numbers by now
+        if "timeout_s" in read:
+            read["timeout_s"] = read_seconds(read["timeout_s"], VARIABLES["timeout_s"])
+        return cls(**(read | given))
 
 
 VARIABLES = {

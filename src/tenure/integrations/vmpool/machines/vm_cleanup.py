@@ -8,6 +8,7 @@ import contextlib
 import inspect
 import ipaddress
 import os
+import re
 import signal
 import threading
 import time
@@ -18,7 +19,10 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
+from tenure.integrations.vmpool.pool_errors import BadArgument
+from tenure.integrations.vmpool.state.argument_checks import check_choice
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
+from tenure.kernel.names import shown
 
 Cleanup = Callable[[VMAllocation], Awaitable[None]]
 """Make the VM of an allocation as new; raise if that could not be done."""
@@ -30,6 +34,10 @@ TIMEOUT_S = 30.0
 QUOTED = 300
 """How many characters of what a program or server says are quoted in a cause."""
 LONGEST_CAUSE = 500
+CHUNK, KEPT_BYTES = 65_536, 4096
+"""What a program says is read in such parts, and only the end of it is kept."""
+METHODS = ("POST", "PUT", "PATCH", "GET", "DELETE")
+SENDABLE = re.compile(r"https?://[^/?#]", re.IGNORECASE)
 
 
 class CleanupFailed(Exception):
@@ -67,8 +75,8 @@ def command_cleanup(words: Sequence[str]) -> Cleanup:
     ``{ip}``, ``{id}``, ``{node}``, ``{pod}`` and ``{namespace}`` in its words are replaced. If no word has ``{ip}``,
     the IP is the last argument. The program finds the same in ``TENURE_VM_IP``, ``TENURE_VM_ID`` and so on.
     """
-    if not words:
-        raise ValueError("a cleanup command needs a program")
+    if isinstance(words, str) or not words:
+        raise BadArgument(f"words: a program and its arguments are needed, not {shown(words)}", field="words")
     line = [*words] if any("{ip}" in word for word in words) else [*words, "{ip}"]
 
     async def clean(allocation: VMAllocation) -> None:
@@ -79,7 +87,7 @@ def command_cleanup(words: Sequence[str]) -> Cleanup:
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         try:
-            said, _ = await process.communicate()
+            said = await _last_words(process)
         except BaseException:
             # Its own children, too: they would keep the pipe open, and the VM busy.
             with contextlib.suppress(ProcessLookupError):
@@ -87,7 +95,7 @@ def command_cleanup(words: Sequence[str]) -> Cleanup:
             await process.wait()
             raise
         if process.returncode:
-            last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][-QUOTED:]
+            last = printable(said.decode("utf-8", "replace").strip().rpartition("\n")[2])[-QUOTED:]
             raise CleanupFailed(f"{line[0]} ended with {process.returncode}{last and ': ' + last}")
 
     return clean
@@ -99,6 +107,10 @@ def http_cleanup(url: str, *, method: str = "POST", headers: Mapping[str, str] |
     ``{ip}``, ``{id}``, ``{node}``, ``{pod}`` and ``{namespace}`` in the URL are replaced; the body is a JSON document
     with the fields of the allocation.
     """
+    check_choice(method, "method", METHODS)
+    if not SENDABLE.match(url):
+        needed = "a URL that begins with http:// or https:// is needed"
+        raise BadArgument(f"url: {needed}, not {shown(url)}", field="url")
 
     async def clean(allocation: VMAllocation) -> None:
         quoted = {name: quote(value, safe="") for name, value in _fields(allocation).items()}
@@ -113,12 +125,30 @@ def http_cleanup(url: str, *, method: str = "POST", headers: Mapping[str, str] |
                 ) as answer,
             ):
                 if not 200 <= answer.status < 300:
-                    said = (await answer.content.read(QUOTED)).decode("utf-8", "replace").strip()
+                    said = printable((await answer.content.read(QUOTED)).decode("utf-8", "replace").strip())
                     raise CleanupFailed(f"{method} {place}: {answer.status} {answer.reason}{said and ': ' + said}")
         except aiohttp.ClientError as error:
             raise CleanupFailed(f"{method} {place}: {error}") from error
 
     return clean
+
+
+async def _last_words(process: asyncio.subprocess.Process) -> bytes:
+    """Wait until a program has ended, and return the end of what it said; the rest is read and dropped.
+
+    A program may say more than there is memory: an agent must not die of it.
+    """
+    assert process.stdout is not None
+    kept = b""
+    while part := await process.stdout.read(CHUNK):
+        kept = (kept + part)[-KEPT_BYTES:]
+    await process.wait()
+    return kept
+
+
+def printable(text: str) -> str:
+    """Return a text without what a terminal or a log would not show as it is, such as colours."""
+    return "".join(each if each.isprintable() else " " for each in text)
 
 
 async def run_cleanup(cleanup: Cleanup, allocation: VMAllocation, timeout_s: float = TIMEOUT_S) -> CleanupOutcome:
@@ -137,7 +167,7 @@ async def run_cleanup(cleanup: Cleanup, allocation: VMAllocation, timeout_s: flo
     else:
         cause = ""
     # It is noted in the ConfigMap, which has no room for stories.
-    return CleanupOutcome(cause[:LONGEST_CAUSE], time.monotonic() - began)
+    return CleanupOutcome(printable(cause[:LONGEST_CAUSE]), time.monotonic() - began)
 
 
 async def _on_thread(function: CleanupFunction, allocation: VMAllocation) -> Awaitable[None] | None:

@@ -5,6 +5,8 @@ import contextlib
 import os
 from dataclasses import dataclass
 
+from tenure.integrations.vmpool.state.argument_checks import check_port, check_seconds
+
 SSH_PORT = 22
 DIAL_S = 2.0
 PAUSES_S = (0.01, 0.05, 0.25)
@@ -36,6 +38,10 @@ class ReadinessProbe:
     """For each try."""
     tries_next: bool = False
     """Whether another VM is tried where one is not ready; else that is an error, as with Cloud API Adaptor."""
+
+    def __post_init__(self) -> None:
+        check_port(self.port)
+        check_seconds(self.timeout_s, "timeout_s")
 
     async def cause(self, ip: str) -> str:
         """Return why a VM is not ready; an empty text if it is."""

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from tenure.integrations.vmpool.machines.vm_port import SSH_PORT, dial
+from tenure.integrations.vmpool.state.argument_checks import check_port, check_seconds
 
 WAIT_S = 5.0
 RETURN_S = 120.0
@@ -19,6 +20,9 @@ class FixedWait:
     """One wait for all VMs, after the last cleanup; 0 is none."""
 
     seconds: float = WAIT_S
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds, "seconds", may_be_zero=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,11 @@ class AwaitReturn:
     every_s: float = LOOK_EVERY_S
     must_go_away: bool = True
     """Whether the port must have been closed; not where the cleanup itself waits for the reboot."""
+
+    def __post_init__(self) -> None:
+        check_port(self.port)
+        check_seconds(self.within_s, "within_s")
+        check_seconds(self.every_s, "every_s")
 
     async def cause_of_absence(self, ip: str) -> str:
         """Wait until a VM is back; return an empty text, or why it does not count as back."""

@@ -3,16 +3,16 @@
 Written: two spaces, keys of maps in order of their bytes, ``<``, ``>``, ``&`` and the two separators of Unicode as
 escapes, everything else as it is. Read: names of fields in any case, ``null`` for anything; a name that an object has
 twice is refused, since Go's answer to it depends on the order. Numbers in fields that nobody here knows keep their
-spelling. Cost: O(n) of the text, both ways.
+spelling; what lies deeper in such a field than Python can compare is refused. Cost: O(n) of the text, both ways.
 """
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from json.encoder import encode_basestring
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 ESCAPES = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"})
 NEEDS_ESCAPE = re.compile("[<>&\u2028\u2029]")
@@ -28,6 +28,11 @@ TIME = re.compile(
 )
 ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 """Go's zero time, which is written as ``null``."""
+
+DEEPEST = 400
+"""So many objects and lists may lie in each other in a field that nobody here knows: Python compares them recursively,
+and gives up at a thousand calls."""
+TOO_DEEP = "objects lie too deep in each other"
 
 TIMES = 8192
 """How many times are remembered: entries are read and written far more often than they are made."""
@@ -50,28 +55,76 @@ def read_json(text: str) -> Any:
             text, object_pairs_hook=_object, parse_float=NumberText, parse_int=_integer, parse_constant=_refuse
         )
     except RecursionError:
-        raise NotReadable("objects lie too deep in each other") from None
+        raise NotReadable(TOO_DEEP) from None
     except json.JSONDecodeError as error:
         raise NotReadable(str(error)) from None
 
 
 def write_json(value: Any, indent: str = "") -> str:
-    """Write a value as Go's ``MarshalIndent`` with two spaces does; members stay in the order of the mapping."""
-    if isinstance(value, NumberText):
-        return str(value)
+    """Write a value as Go's ``MarshalIndent`` with two spaces does; members stay in the order of the mapping.
+
+    Blocks that are begun lie on a list and not on Python's stack: a value may be deeper than calls can be.
+    """
+    parts: list[str] = []
+    begun = [_Block(iter([("", value)]), indent, "")]
+    while begun:
+        block = begun[-1]
+        for before, each in block.members:
+            parts.append(before)
+            if each and not isinstance(each, str | int):
+                brackets, inner = "{}" if isinstance(each, Mapping) else "[]", block.indent + "  "
+                parts.append(brackets[0])
+                begun.append(_Block(_members(each, inner), inner, f"\n{block.indent}{brackets[1]}"))
+                break
+            parts.append(_write_plain(each))
+        else:
+            parts.append(block.end)
+            begun.pop()
+    return "".join(parts)
+
+
+class _Block(NamedTuple):
+    """An object or a list that is begun: the members that are left, how far they are indented, and how it ends."""
+
+    members: Iterator[tuple[str, Any]]
+    indent: str
+    end: str
+
+
+def _members(value: Any, indent: str) -> Iterator[tuple[str, Any]]:
+    """Give the members of an object or a list, each with what stands before it: comma, line and name."""
+    line, next_line = f"\n{indent}", f",\n{indent}"
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield f"{line}{write_text(name)}: ", each
+            line = next_line
+    else:
+        for each in value:
+            yield line, each
+            line = next_line
+
+
+def _write_plain(value: Any) -> str:
+    """Write a value that has no members."""
     if isinstance(value, str):
-        return write_text(value)
+        return str(value) if isinstance(value, NumberText) else write_text(value)
     if value is None:
         return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, int):
-        return str(value)
-    deeper = indent + "  "
-    if isinstance(value, Mapping):
-        members = (f"{write_text(name)}: {write_json(each, deeper)}" for name, each in value.items())
-        return write_block("{}", members, indent)
-    return write_block("[]", (write_json(each, deeper) for each in value), indent)
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return "{}" if isinstance(value, Mapping) else "[]"
+
+
+def check_depth(value: Any, where: str) -> None:
+    """Raise ``NotReadable`` if objects and lists lie too deep in each other. Cost: O(n) of the value."""
+    level, depth = [value], 0
+    while level := [
+        each for above in level if isinstance(above, dict | list)
+        for each in (above.values() if isinstance(above, dict) else above)
+    ]:  # fmt: skip
+        depth += 1
+        if depth > DEEPEST:
+            raise NotReadable(f"{where}: {TOO_DEEP}: {DEEPEST} are possible")
 
 
 def write_block(brackets: str, members: Iterable[str], indent: str) -> str:
@@ -102,6 +155,7 @@ def split_fields(value: object, known: Mapping[str, str], where: str) -> tuple[d
     for name, each in read_object(value, where).items():
         spelling = known.get(name.casefold())
         if spelling is None or len(spelling) != len(name):
+            check_depth(each, f"{where}: the field {name[:80]!r}")
             others[name] = each
         elif spelling in found:
             raise NotReadable(f"{where}: the field {spelling} is there twice, in two spellings")

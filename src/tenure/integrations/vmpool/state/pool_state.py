@@ -20,6 +20,7 @@ from tenure.integrations.vmpool.state.go_json import (
     read_string,
     read_time,
     split_fields,
+    time_text,
     whole_seconds,
     write_block,
     write_json,
@@ -82,7 +83,7 @@ def read_state(text: str) -> PoolState:
     entries = read_object(found.get("allocatedIPs"), "allocatedIPs")
     available = read_list(found.get("availableIPs"), "availableIPs")
     return PoolState(
-        {key: _read_entry(key, entry) for key, entry in entries.items()},
+        {key: read_entry(key, entry) for key, entry in entries.items()},
         tuple([read_string(each, "availableIPs") for each in available]),
         read_time(found.get("lastUpdated"), "lastUpdated"),
         read_integer(found.get("version"), "version"),
@@ -104,7 +105,18 @@ def write_state(state: PoolState) -> str:
     return write_block("{}", members, "")
 
 
-def _read_entry(key: str, value: Any) -> VMAllocation:
+def entry_document(entry: VMAllocation) -> dict[str, Any]:
+    """Write an entry as a document, for places that are not the seed's."""
+    said = {
+        "allocationID": entry.allocation_id, "ip": entry.ip, "nodeName": entry.node_name, "podName": entry.pod_name,
+        "podNamespace": entry.pod_namespace,
+        "allocatedAt": None if entry.allocated_at is None else time_text(entry.allocated_at),
+    }  # fmt: skip
+    return {**said, **entry.unknown}
+
+
+def read_entry(key: str, value: Any) -> VMAllocation:
+    """Read an entry that stands under a key; raise ``NotReadable``."""
     try:
         found, unknown = split_fields(value, ENTRY_FIELDS, "entry")
         allocation_id, ip, node_name, pod_name, pod_namespace, allocated_at = map(found.get, ENTRY_NAMES)

@@ -21,12 +21,13 @@ A state without any of these is left as it is, the same object: nothing is writt
 import enum
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from tenure.integrations.vmpool.state.ip_list import canonical_ip
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 
 OutsidePool = Literal["keep", "drop"]
+OUTSIDE_RULES: tuple[OutsidePool, ...] = get_args(OutsidePool)
 
 
 class RepairKind(enum.StrEnum):
@@ -47,6 +48,10 @@ class RepairKind(enum.StrEnum):
     """An entry that says another id than the key it stands under."""
     RESPELLED = "respelled"
     """An IP in another spelling than the canonical one."""
+    MISPLACED = "misplaced"
+    """State or notes that lie under ``binaryData`` of the ConfigMap."""
+    UNREADABLE_NOTES = "unreadable_notes"
+    """Notes that cannot be read: nobody writes them, until an operator replaces them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,18 @@ each: O(n) look-ups, beside O(n) for reading and writing the text.
 """
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal, get_args
 
 from tenure.integrations.vmpool.pool_errors import VMPoolExhausted
 from tenure.integrations.vmpool.state.go_json import whole_seconds
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine, repair_state
+
+PickRule = Literal["hash", "rendezvous"]
+PICK_RULES: tuple[PickRule, ...] = get_args(PickRule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,7 @@ class AllocationRequest:
     pod_namespace: str = ""
     passed_over: frozenset[str] = frozenset()
     """Addresses that are not picked, such as of VMs that do not answer."""
+    pick: PickRule = "hash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,18 @@ def pick_index(count: int, allocation_id: str) -> int:
     return int.from_bytes(digest[:4], "big") % count
 
 
+def pick(free: Sequence[str], allocation_id: str, rule: PickRule = "hash") -> str:
+    """Return which of some free addresses an id gets; there is at least one.
+
+    ``hash`` is the seed's: a place in the list, so the same id gets another address from another list. ``rendezvous``
+    takes the address whose hash with the id is largest, so an id gets its old address again whenever that is free;
+    O(free).
+    """
+    if rule == "hash":
+        return free[pick_index(len(free), allocation_id)]
+    return max(free, key=lambda ip: hashlib.md5(f"{allocation_id}\0{ip}".encode(), usedforsecurity=False).digest())
+
+
 def allocate(state: PoolState, pool: PoolLine, request: AllocationRequest, now: datetime) -> Allocated:
     """Give an id its VM: the one it has, else one of those that are free. Raise ``VMPoolExhausted``."""
     existing = sole_entry(state, pool, request.allocation_id)
@@ -67,7 +84,7 @@ def allocate(state: PoolState, pool: PoolLine, request: AllocationRequest, now: 
     choice = [ip for ip in available if ip not in passed_over] if passed_over else available
     if not choice:
         raise VMPoolExhausted(in_use=len(repaired.state.allocated))
-    ip = choice[pick_index(len(choice), request.allocation_id)]
+    ip = pick(choice, request.allocation_id, request.pick)
     entry = VMAllocation(
         request.allocation_id, ip, request.node_name, request.pod_name, request.pod_namespace, whole_seconds(now)
     )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenure.doors.cli.commands.vmpool.open_vm_pool import loaded
+from tenure.doors.cli.commands.vmpool.seconds_option import seconds_above_zero, seconds_from_zero
 from tenure.doors.cli.framework.click_base import with_options
 from tenure.kernel.errors import Invalid
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 SSH_PORT = 22
 
-positive = click.FloatRange(min=0, min_open=True)
 port_number = click.IntRange(1, 65535)
 
 cleanup_options = with_options(
@@ -39,7 +39,12 @@ cleanup_options = with_options(
     ),
     click.option("--sftp-port", type=port_number, default=SSH_PORT, show_default=True, help="Where VMs serve sftp."),
     click.option(
-        "--cleanup-timeout", metavar="SECONDS", type=positive, default=30.0, show_default=True, help="For each VM."
+        "--cleanup-timeout",
+        metavar="SECONDS",
+        type=seconds_above_zero,
+        default=30.0,
+        show_default=True,
+        help="For each VM.",
     ),
     click.option(
         "--cleanup-at-once",
@@ -52,7 +57,7 @@ cleanup_options = with_options(
     click.option(
         "--cleanup-wait",
         metavar="SECONDS",
-        type=click.FloatRange(min=0),
+        type=seconds_from_zero,
         default=5.0,
         show_default=True,
         help="How long to wait after the last cleanup; once for all VMs.",
@@ -60,7 +65,7 @@ cleanup_options = with_options(
     click.option(
         "--await-return",
         metavar="SECONDS",
-        type=positive,
+        type=seconds_above_zero,
         help="Instead of that: a VM counts as clean if its port was closed and is open again within this time.",
     ),
     click.option(

@@ -13,6 +13,7 @@ from tenure.doors.cli.session import Session, pass_session
 from tenure.integrations.vmpool.vm_pool_settings import SOURCES
 
 if TYPE_CHECKING:
+    from tenure.integrations.vmpool.pool_decisions import RepairReport
     from tenure.integrations.vmpool.state.state_repair import PoolFinding
 
 [OUTSIDE_POOL] = [source for source in SOURCES if source.argument == "outside_pool"]
@@ -43,7 +44,8 @@ def verify(session: Session, context: click.Context, **said: Any) -> None:
 @click.option(
     "--replace-unreadable",
     is_flag=True,
-    help="Where state or notes cannot be read: copy them to another ConfigMap, and begin with nothing allocated.",
+    help="Where state or notes cannot be read: copy them to another ConfigMap. Without a state nothing is allocated; "
+    "without notes allocations stay.",
 )
 @pool_options
 @setting_option(OUTSIDE_POOL)
@@ -59,9 +61,12 @@ def repair(session: Session, replace_unreadable: bool, **said: Any) -> None:
     document = {
         "is_written": report.is_written,
         "findings": [finding_document(each) for each in report.findings],
+        "unfinished": report.unfinished,
         "copy": report.copy or None,
+        "replaced": list(report.replaced),
+        "in_use": report.in_use,
     }
-    answer(session, document, "\n".join(_repair_lines(report.findings, report.is_written, report.copy)))
+    answer(session, document, "\n".join(_repair_lines(report)))
 
 
 def finding_document(finding: "PoolFinding") -> dict[str, Any]:
@@ -75,14 +80,28 @@ def finding_document(finding: "PoolFinding") -> dict[str, Any]:
     }
 
 
-def _repair_lines(findings: "Iterable[PoolFinding]", is_written: bool, copy: str) -> Iterable[str]:
+NEW_NOTES = "history, failed cleanups and boots of nodes are noted anew"
+
+
+def _copy_place(copy: str) -> str:
+    return copy if " " in copy else f"the ConfigMap {copy}"
+
+
+def _repair_lines(report: "RepairReport") -> Iterable[str]:
     changes = 0
-    for each in findings:
+    for each in report.findings:
         changes += each.is_change
         yield each.message
-    if copy:
-        yield f"what could not be read is in the ConfigMap {copy}; nothing is allocated now"
-    elif is_written:
-        yield f"repaired: {counted({'changes': changes})}"
+    if report.unfinished:
+        yield f"removed what was left of {counted({'writes': report.unfinished})} of killed processes"
+    for part in report.replaced:
+        yield f"the {part} could not be read; a copy is in {_copy_place(report.copy)}"
+    if "state" in report.replaced and not report.in_use:
+        yield "nothing is allocated now"
+    elif report.replaced:
+        begun = f"{NEW_NOTES}; " if "notes" in report.replaced else ""
+        yield f"{begun}kept as they are: {counted({'allocations': report.in_use}) or 'no allocations'}"
+    elif report.is_written:
+        yield f"repaired: {counted({'changes': changes}) or 'the notes'}"
     else:
         yield "nothing to repair"

@@ -13,8 +13,10 @@ from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.exit_codes import FINDINGS
 from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.errors import Invalid
 
 if TYPE_CHECKING:
+    from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
     from tenure.integrations.vmpool.node_recovery import RecoveryReport
 
 
@@ -36,28 +38,34 @@ def recover(session: Session, context: click.Context, mode: str | None, take_ove
       tenure vmpool recover --node-name worker-1
       tenure vmpool recover --node-name worker-1 --mode release
     """
+    if said["node_name"] is not None and not said["node_name"].strip():
+        raise Invalid("--node-name: it names no node, as a variable that was not set; without it, this node is meant")
     how: Any = {
         "cleanup": read_cleanup(said),
         "mode": mode,
         "takes_over": take_over,
         "node_name": said["node_name"] or "",
     }
-    report = run_on_pool(said, lambda pool: pool.recover(**how))
-    answer(session, recovery_document(report), "\n".join(_recovery_lines(report)))
+
+    async def work(pool: "AsyncVMPool") -> "tuple[RecoveryReport, str]":
+        return await pool.recover(**how), pool.settings.config_map_name
+
+    report, pool = run_on_pool(said, work)
+    answer(session, recovery_document(report, pool), "\n".join(_recovery_lines(report)))
     if report.failed:
         context.exit(FINDINGS)
 
 
-def recovery_document(report: "RecoveryReport") -> dict[str, Any]:
+def recovery_document(report: "RecoveryReport", pool: str) -> dict[str, Any]:
     """Write what a recovery did."""
     return {
         "node_name": report.node_name,
         "mode": report.mode,
         **{
-            name: [allocation_document(each) for each in getattr(report, name)]
+            name: [allocation_document(each, pool) for each in getattr(report, name)]
             for name in ("released", "dropped", "changed", "kept")
         },
-        "failed": [{**allocation_document(each.allocation), "cause": each.cause} for each in report.failed],
+        "failed": [{**allocation_document(each.allocation, pool), "cause": each.cause} for each in report.failed],
         "findings": [finding_document(each) for each in report.repairs],
         "was_created": report.was_created,
         "is_written": report.is_written,

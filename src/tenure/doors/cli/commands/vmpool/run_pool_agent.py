@@ -2,21 +2,23 @@
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tenure.doors.cli.commands.operator.run_operator import log_to_stderr
-from tenure.doors.cli.commands.vmpool.cleanup_options import cleanup_options, positive, read_cleanup
+from tenure.doors.cli.commands.vmpool.cleanup_options import cleanup_options, read_cleanup
 from tenure.doors.cli.commands.vmpool.open_vm_pool import (
     agent_options,
     loaded,
-    opened_pool,
-    read_settings,
+    opened_pools,
+    read_all_settings,
     setting_option,
 )
 from tenure.doors.cli.commands.vmpool.pool_care import OUTSIDE_POOL
+from tenure.doors.cli.commands.vmpool.seconds_option import seconds_above_zero
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.output.print_answer import answer, echo, json_line
 from tenure.doors.cli.session import Session, pass_session
@@ -25,11 +27,13 @@ from tenure.integrations.vmpool.vm_pool_settings import SOURCES, VMPoolSettings
 
 @command("agent")
 @cleanup_options
-@click.option("--every", metavar="SECONDS", type=positive, default=30.0, show_default=True, help="How often it looks.")
+@click.option(
+    "--every", metavar="SECONDS", type=seconds_above_zero, default=30.0, show_default=True, help="How often it looks."
+)
 @click.option(
     "--retry-cleanup",
     metavar="SECONDS",
-    type=positive,
+    type=seconds_above_zero,
     default=60.0,
     show_default=True,
     help="After how long a failed cleanup is tried again; after each further failure twice as long, an hour at most.",
@@ -76,7 +80,7 @@ def agent(
     settings = agents.AgentSettings(
         read_cleanup(said), mode, every, retry_cleanup, adaptor_start_file, host, port, take_over
     )
-    pool_settings = read_settings(said)
+    pool_settings = read_all_settings(said)
     if check:
         _print_settings(session, pool_settings, settings)
         return
@@ -84,33 +88,45 @@ def agent(
     asyncio.run(_run(session, pool_settings, settings, **said))
 
 
-async def _run(session: Session, settings: VMPoolSettings, agent_settings: Any, **cluster: str | None) -> None:
+async def _run(
+    session: Session, settings: Sequence[VMPoolSettings], agent_settings: Any, **cluster: str | None
+) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    meter = loaded("pool_metrics").PoolMeter(settings.config_map_name, settings.line)
-    async with opened_pool(settings, observer=meter, **cluster) as pool:
+    kind = loaded("pool_metrics").PoolMeter
+    meters = [kind(each.config_map_name, each.line) for each in settings]
+    async with opened_pools(settings, observers=meters, **cluster) as pools:
         await loaded("pool_agent").run_agent(
-            pool, agent_settings, stopped, lambda port: _announce(session, pool, agent_settings.host, port)
+            pools, agent_settings, stopped, lambda port: _announce(session, pools, agent_settings.host, port)
         )
 
 
-def _announce(session: Session, pool: Any, host: str, port: int) -> None:
-    place = f"{pool.settings.namespace}/{pool.settings.config_map_name}"
-    url = f"http://{host}:{port}"
+def _announce(session: Session, pools: Sequence[Any], host: str, port: int) -> None:
+    place = ", ".join(f"{pool.settings.namespace}/{pool.settings.config_map_name}" for pool in pools)
+    node, url = pools[0].node_name, f"http://{host}:{port}"
     if session.json:
-        echo(session, json_line({"url": url, "pool": place, "node_name": pool.node_name}))
+        echo(session, json_line({"url": url, "pool": place, "node_name": node}))
     else:
-        echo(session, f"The agent of {pool.node_name} looks after pool {place}, and answers probes at {url}")
+        named = "pool" if len(pools) == 1 else "the pools"
+        echo(session, f"The agent of {node} looks after {named} {place}, and answers probes at {url}")
 
 
-def _print_settings(session: Session, settings: VMPoolSettings, agent_settings: Any) -> None:
-    """Print the settings as they are put together."""
+def _print_settings(session: Session, settings: Sequence[VMPoolSettings], agent_settings: Any) -> None:
+    """Print the settings as they are put together, pool by pool."""
+    documents = [_settings_document(each, agent_settings) for each in settings]
+    texts = (
+        "\n".join(f"{name} = {','.join(value) if isinstance(value, list) else value}" for name, value in each.items())
+        for each in documents
+    )
+    answer(session, documents[0] if len(documents) == 1 else documents, "\n\n".join(texts))
+
+
+def _settings_document(settings: VMPoolSettings, agent_settings: Any) -> dict[str, Any]:
     document = {source.argument: getattr(settings, source.argument, None) for source in SOURCES}
     document = {name: value for name, value in document.items() if name != "max_range_ips"}
     document["pool_ips"] = list(settings.pool_ips)
     document["every_s"] = agent_settings.every_s
     document["mode"] = agent_settings.mode or ("release" if agent_settings.cleanup else "keep")
-    lines = (f"{name} = {','.join(value) if isinstance(value, list) else value}" for name, value in document.items())
-    answer(session, document, "\n".join(lines))
+    return document

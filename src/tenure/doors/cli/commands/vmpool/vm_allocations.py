@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands.vmpool.open_vm_pool import loaded, pool_options, run_on_pool
+from tenure.doors.cli.commands.vmpool.open_vm_pool import loaded, pool_options, run_on_pools
+from tenure.doors.cli.commands.vmpool.seconds_option import seconds_from_zero
 from tenure.doors.cli.framework.click_base import command, with_options
 from tenure.doors.cli.framework.exit_codes import warn
 from tenure.doors.cli.output.json_documents import time_text
@@ -13,7 +14,7 @@ from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
+    from tenure.integrations.vmpool.lists.async_vm_pool_list import AsyncVMPoolList, PooledVM
     from tenure.integrations.vmpool.state.pool_state import VMAllocation
     from tenure.integrations.vmpool.vm_pool_status import VMPoolStatus
 
@@ -25,6 +26,8 @@ COLUMNS = {
     "NAMESPACE": "pod_namespace",
     "SINCE": "allocated_at",
 }
+POOL_COLUMN = {"POOL": "pool"}
+"""Shown where there are several."""
 
 which_options = with_options(
     click.argument("id", required=False),
@@ -39,7 +42,7 @@ which_options = with_options(
 @click.option(
     "--wait",
     metavar="SECONDS",
-    type=click.FloatRange(min=0),
+    type=seconds_from_zero,
     default=0.0,
     help="Wait so long for a VM if none is free.",
 )
@@ -64,14 +67,18 @@ def allocate(
 ) -> None:
     """Give an id a VM; an id that has one gets the same again.
 
+    Of several pools the first that has a VM gives it; an id is asked for with the same list each time.
+
     For example:
       tenure vmpool allocate nginx-3f1c9d2e --pod-name nginx --pod-namespace default
+      tenure vmpool allocate nginx-3f1c9d2e --pool gpu=192.0.2.10-192.0.2.19 --pool spare=192.0.2.30,192.0.2.31
     """
     probe = None if probe_port is None else loaded("machines.vm_port").ReadinessProbe(probe_port, tries_next=try_next)
-    given = run_on_pool(said, lambda pool: pool.allocate(id, pod_name, pod_namespace, wait_s=wait, probe=probe))
-    answer(
-        session, allocation_document(given), f"{given.ip} is allocated to {given.allocation_id} on {given.node_name}"
-    )
+    pool, given = run_on_pools(
+        said, lambda pools: pools.allocate(id, pod_name, pod_namespace, wait_s=wait, probe=probe)
+    )  # fmt: skip
+    text = f"{given.ip} is allocated to {given.allocation_id} on {given.node_name}"
+    answer(session, allocation_document(given, pool), text)
 
 
 @command("deallocate")
@@ -86,10 +93,8 @@ def deallocate(session: Session, id: str | None, ip: str | None, **said: Any) ->
       tenure vmpool deallocate --ip 192.0.2.13
     """
     named = _one_of(id, ip)
-    if id is not None:
-        released = run_on_pool(said, lambda pool: pool.deallocate(named))
-    else:
-        released = run_on_pool(said, lambda pool: pool.deallocate_ip(named))
+    is_id = id is not None
+    released = run_on_pools(said, lambda pools: pools.deallocate(named) if is_id else pools.deallocate_ip(named))
     answer(session, {"released": released}, f"released {named}" if released else f"{named} is not allocated")
 
 
@@ -105,10 +110,10 @@ def get(session: Session, id: str | None, ip: str | None, **said: Any) -> None:
       tenure vmpool get --ip 192.0.2.13
     """
     named = _one_of(id, ip)
-    found = run_on_pool(said, lambda pool: pool.get(named) if id is not None else pool.find_ip(named))
+    found = run_on_pools(said, lambda pools: pools.get(named) if id is not None else pools.find_ip(named))
     if found is None:
         raise NotFound("VM allocation", named)
-    document = allocation_document(found)
+    document = allocation_document(found.allocation, found.pool)
     answer(session, document, fields({heading.lower(): document[key] for heading, key in COLUMNS.items()}))
 
 
@@ -121,9 +126,13 @@ def list_allocations(session: Session, **said: Any) -> None:
     For example:
       tenure vmpool list
     """
-    found = run_on_pool(said, lambda pool: pool.list())
-    documents = [allocation_document(each) for each in found]
-    table(session, documents, COLUMNS, nothing="no VM is allocated")
+    found, names = run_on_pools(said, _list)
+    documents = [allocation_document(each.allocation, each.pool) for each in found]
+    table(session, documents, COLUMNS if len(names) == 1 else COLUMNS | POOL_COLUMN, nothing="no VM is allocated")
+
+
+async def _list(pools: "AsyncVMPoolList") -> "tuple[list[PooledVM], list[str]]":
+    return await pools.list(), list(pools.pools)
 
 
 @command("status")
@@ -135,12 +144,21 @@ def status(session: Session, **said: Any) -> None:
     For example:
       tenure vmpool status
     """
-    found, place = run_on_pool(said, _status)
-    document = status_document(found, place)
-    warn(session, found.warnings)
+    found = run_on_pools(said, _status)
+    documents = [status_document(each, place) for place, each in found.items()]
+    for each in found.values():
+        warn(session, each.warnings)
+    text = "\n\n".join(_status_text(each, document) for each, document in zip(found.values(), documents, strict=True))
+    answer(session, documents[0] if len(documents) == 1 else documents, text)
+
+
+def _status_text(found: "VMPoolStatus", document: dict[str, Any]) -> str:
     stored = f"version {found.version}, {found.size_bytes:,} of {found.largest_bytes:,} bytes"
+    if found.mode != "configmap":
+        stored = "there"
     shown = {
-        "pool": place,
+        "pool": document["pool"],
+        "mode": found.mode,
         "total": found.total,
         "available": found.available,
         "in use": found.in_use,
@@ -150,11 +168,12 @@ def status(session: Session, **said: Any) -> None:
         "state": stored if found.is_there else "not there yet: the first write creates it",
         "last updated": document["last_updated"],
     }
-    answer(session, document, fields(shown))
+    return fields(shown)
 
 
-async def _status(pool: "AsyncVMPool") -> "tuple[VMPoolStatus, str]":
-    return await pool.status(), f"{pool.settings.namespace}/{pool.settings.config_map_name}"
+async def _status(pools: "AsyncVMPoolList") -> "dict[str, VMPoolStatus]":
+    places = {name: f"{pool.settings.namespace}/{name}" for name, pool in pools.pools.items()}
+    return {places[name]: each for name, each in (await pools.status()).items()}
 
 
 def status_document(found: "VMPoolStatus", place: str) -> dict[str, Any]:
@@ -165,6 +184,7 @@ def status_document(found: "VMPoolStatus", place: str) -> dict[str, Any]:
     }
     return {
         "pool": place,
+        "mode": found.mode,
         "total": found.total,
         "available": found.available,
         "in_use": found.in_use,
@@ -180,9 +200,10 @@ def status_document(found: "VMPoolStatus", place: str) -> dict[str, Any]:
     }
 
 
-def allocation_document(allocation: "VMAllocation") -> dict[str, Any]:
-    """Write an allocation."""
+def allocation_document(allocation: "VMAllocation", pool: str) -> dict[str, Any]:
+    """Write an allocation of a pool."""
     return {
+        "pool": pool,
         "allocation_id": allocation.allocation_id,
         "ip": allocation.ip,
         "node_name": allocation.node_name,

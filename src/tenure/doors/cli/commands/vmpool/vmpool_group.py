@@ -16,6 +16,7 @@ VERBS = {
         "verify": "vmpool.pool_care:verify",
         "repair": "vmpool.pool_care:repair",
         "recover": "vmpool.recover_node:recover",
+        "move": "vmpool.move_vm_pool:move",
         "agent": "vmpool.run_pool_agent:agent",
         "manifests": "vmpool.print_pool_manifests:manifests",
     },
@@ -26,7 +27,8 @@ VERBS = {
 def vmpool() -> None:
     """Give VMs that are there already to pods, one each: a pool on a ConfigMap, as Cloud API Adaptor has it.
 
-    Go managers of the adaptor and these commands may share a pool. No ledger is needed.
+    Go managers of the adaptor and these commands may share a pool. No ledger is needed. For large pools and many nodes
+    there are other modes: an object for each VM, shards, or a ledger.
 
     For example:
       tenure vmpool allocate nginx-3f1c9d2e --pool-ips 192.0.2.10-192.0.2.29 --node-name worker-1

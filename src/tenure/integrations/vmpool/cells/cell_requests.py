@@ -1,0 +1,57 @@
+"""Requests about cells: asked again until there is an answer, within a time, and refused in the words of the pool."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
+from tenure.integrations.vmpool.config_map_swap import AnswerLost, named_error
+from tenure.integrations.vmpool.pool_errors import READ_FAILED, WRITE_FAILED, PoolUnavailable, wrapped
+from tenure.integrations.vmpool.retry_schedule import RetrySchedule
+
+T = TypeVar("T")
+
+ANSWER_S = 30.0
+
+
+@dataclass(frozen=True)
+class CellRequests:
+    """How long and how often a request is sent until it is answered.
+
+    A write is sent again as it is: its conditions and its text, which no other write has, say whether it was done.
+    """
+
+    answer_s: float = ANSWER_S
+    schedule: RetrySchedule = field(default_factory=RetrySchedule)
+
+    async def answered(
+        self, ask: Callable[[], Awaitable[T]], kept: tuple[type[ApiError], ...] = (), *, is_write: bool = False
+    ) -> T:
+        """Send a request until it is answered; errors that are ``kept`` are the caller's to judge."""
+        loop = asyncio.get_running_loop()
+        deadline, failed = loop.time() + self.answer_s, 0
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    return await ask()
+            except kept:
+                raise
+            except (ApiError, ApiUnreachable, TimeoutError) as error:
+                lost = _judged(error, is_write)
+                failed += 1
+                delay_s = self.schedule.delay_s(failed)
+                if delay_s is None or loop.time() + delay_s >= deadline:
+                    raise PoolUnavailable(str(lost), outcome="unknown" if is_write else "none") from error
+            await asyncio.sleep(delay_s)
+
+
+def _judged(error: Exception, is_write: bool) -> AnswerLost:
+    """Return that another try may help, or raise why none does."""
+    outer = WRITE_FAILED if is_write else READ_FAILED
+    if not isinstance(error, ApiError):
+        return AnswerLost(wrapped(outer, str(error) or "the API server did not answer in time"))
+    named = named_error(error, outer)
+    if not isinstance(named, AnswerLost):
+        raise named from error
+    return named

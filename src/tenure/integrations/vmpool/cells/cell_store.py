@@ -1,0 +1,111 @@
+"""CellStore: small texts with names, each read and swapped by itself; where they lie is up to the store.
+
+No text is ever written twice: each has a number of its own in it. So a writer whose answer was lost finds out by
+reading whether it was done, and a text that was seen is compared instead of a version.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+
+CLAIM, ADDRESS = "c-", "a-"
+"""How names of claims and of addresses begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCell:
+    """A cell as it was read."""
+
+    name: str
+    text: str
+    object: Object = field(default_factory=dict, repr=False, compare=False)
+    """The object that it is, or lies in."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellChange:
+    """A cell that is to be written: created where none was seen, removed where there is no text."""
+
+    name: str
+    seen: StoredCell | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellSnapshot:
+    """All cells at one moment, where the store can say so, and the number of that moment."""
+
+    cells: Mapping[str, StoredCell]
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class CellEvent:
+    """What became of a cell, in the order of revisions."""
+
+    revision: int
+    name: str
+    before: str | None
+    """What it was; none if it was not there, or the store does not say."""
+    text: str | None
+    """What it is; none if it was removed."""
+
+
+class CellTaken(Exception):
+    """A cell is not as it was seen; nothing was written of the whole swap."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} has changed")
+        self.name = name
+
+
+class CellStore(Protocol):
+    """A place for cells."""
+
+    newest: int
+    """The highest revision that any answer has named."""
+    has_neighbours: bool
+    """Whether any two cells can be changed in one swap."""
+
+    def together(self, first: str, second: str) -> bool:
+        """Return whether two cells can be changed in one swap."""
+
+    async def read(self, names: Sequence[str]) -> dict[str, StoredCell]:
+        """Read some cells; those that are not there are left out."""
+
+    async def swap(self, changes: Sequence[CellChange]) -> dict[str, StoredCell]:
+        """Write all changes or, if a cell is not as it was seen, none: then raise ``CellTaken``.
+
+        Return what was written. More than one change only where all are ``together``.
+        """
+
+    async def all(self, group: str = "") -> CellSnapshot:
+        """Read all cells, or the claims of one group."""
+
+    async def names(self) -> set[str]:
+        """Read the names of all cells of addresses."""
+
+    async def events(self, after: int, limit: int) -> list[CellEvent]:
+        """Read what has become of cells behind a revision, in order; those of one revision together.
+
+        More than the limit may come. Raise ``CursorExpired`` if the store has forgotten.
+        """
+
+
+def digest(*words: str, length: int = 40) -> str:
+    """Return a name for words that have any length and any characters."""
+    whole = hashlib.sha256("\0".join(words).encode()).hexdigest()
+    return whole[:length]
+
+
+def claim_name(group: str, *words: str) -> str:
+    """Return the name of the cell of a claim; claims of a group are found together."""
+    return f"{CLAIM}{digest(group)}-{digest(*words, length=16)}"
+
+
+def group_of(name: str) -> str:
+    """Return the group in the name of a claim; nothing for another cell."""
+    return name.removeprefix(CLAIM).partition("-")[0] if name.startswith(CLAIM) else ""

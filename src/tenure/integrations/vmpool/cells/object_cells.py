@@ -1,0 +1,215 @@
+"""One ConfigMap for each cell: a write meets another one only where both are about the same cell.
+
+Cost: one request for each read, write and removal; a list of all has the size of all.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import (
+    ApiError,
+    ObjectExists,
+    ObjectMissing,
+    VersionExpired,
+    WriteConflict,
+)
+from tenure.integrations.kubernetes.runtime.resource_types import Object, version_of
+from tenure.integrations.vmpool.cells.cell_requests import CellRequests
+from tenure.integrations.vmpool.cells.cell_store import (
+    ADDRESS,
+    CLAIM,
+    CellChange,
+    CellEvent,
+    CellSnapshot,
+    CellTaken,
+    StoredCell,
+    digest,
+    group_of,
+)
+from tenure.integrations.vmpool.config_map_swap import CONFIG_MAP
+from tenure.integrations.vmpool.pool_errors import WRITE_FAILED, PoolNamespaceMissing
+from tenure.kernel.errors import CursorExpired
+
+POOL_LABEL, PART_LABEL, GROUP_LABEL = "tenure.dev/pool", "tenure.dev/part", "tenure.dev/group"
+TEXT = "cell"
+PAGE = 500
+LONGEST_LABEL = 63
+ONLY_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+BEACON = "beacon"
+"""A cell that a reader of events writes, to know when it has seen all that was before."""
+SILENT_S = 30.0
+
+
+@dataclass
+class ObjectCells:
+    """The cells of one pool, whose objects are named after it."""
+
+    client: ApiClient
+    namespace: str
+    root: str
+    requests: CellRequests = field(default_factory=CellRequests)
+    newest: int = 0
+    has_neighbours: bool = False
+
+    def together(self, first: str, second: str) -> bool:
+        """Return whether both are one cell: no swap has two objects."""
+        return first == second
+
+    async def read(self, names: Sequence[str]) -> dict[str, StoredCell]:
+        """Read some cells, all at once. Cost: one request each."""
+        found = await asyncio.gather(*(self._read(name) for name in names))
+        return {cell.name: cell for cell in found if cell is not None}
+
+    async def swap(self, changes: Sequence[CellChange]) -> dict[str, StoredCell]:
+        """Write one cell. Cost: one request."""
+        [change] = changes
+        if change.text is None:
+            await self._delete(change)
+            return {}
+        written = await (self._create(change) if change.seen is None else self._replace(change))
+        return {change.name: written}
+
+    async def all(self, group: str = "") -> CellSnapshot:
+        """Read all cells as of one moment, or the claims of a group. Cost: a request for 500."""
+        more = f",{GROUP_LABEL}={group}" if group else ""
+        pages = [page async for page in self._pages(more)]
+        cells = [self._cell(each) for page in pages for each in page["items"] or ()]
+        return CellSnapshot({cell.name: cell for cell in cells}, version_of(pages[0]))
+
+    async def names(self) -> set[str]:
+        """Read the names of all addresses. Cost: a request for 500, without what they hold."""
+        query = f",{PART_LABEL}={ADDRESS[:-1]}"
+        pages = [page async for page in self._pages(query, ONLY_METADATA)]
+        return {self._name_of(each) for page in pages for each in page["items"] or ()}
+
+    async def events(self, after: int, limit: int) -> list[CellEvent]:
+        """Read events from the server's history. Cost: a small write, and a watch until its event comes."""
+        upto = await self._light_beacon()
+        found: list[CellEvent] = []
+        query = {"watch": "1", "labelSelector": self._selector, "resourceVersion": str(after)}
+        try:
+            async with self.client.stream(CONFIG_MAP.path(self.namespace), query, SILENT_S) as lines:
+                async for line in lines:
+                    event = self._event(orjson.loads(line)) if line else None
+                    if event is None:
+                        continue
+                    if event.revision >= upto or (len(found) >= limit and event.revision != found[-1].revision):
+                        break
+                    found.append(event)
+        except VersionExpired as error:
+            raise CursorExpired(after, after + 1) from error
+        return [event for event in found if event.name != BEACON]
+
+    @property
+    def _selector(self) -> str:
+        value = self.root if len(self.root) <= LONGEST_LABEL else digest(self.root)
+        return f"{POOL_LABEL}={value}"
+
+    async def _pages(self, more: str, accept: str = "application/json") -> AsyncIterator[Object]:
+        query = {"labelSelector": self._selector + more, "limit": str(PAGE)}
+        while True:
+            asked = dict(query)
+            page = await self.requests.answered(
+                lambda asked=asked: self.client.get(CONFIG_MAP.path(self.namespace), asked, accept)  # type: ignore[misc]
+            )
+            self.newest = max(self.newest, version_of(page))
+            yield page
+            if not (rest := page["metadata"].get("continue")):
+                return
+            query["continue"] = rest
+
+    async def _read(self, name: str) -> StoredCell | None:
+        path = CONFIG_MAP.path(self.namespace, self._object_name(name))
+        try:
+            return self._cell(await self.requests.answered(lambda: self.client.get(path), (ObjectMissing,)))
+        except ObjectMissing:
+            return None
+
+    async def _create(self, change: CellChange) -> StoredCell:
+        assert change.text is not None
+        document = self._new(change.name, change.text)
+        try:
+            return self._cell(await self._written(lambda: self.client.create(CONFIG_MAP, document)))
+        except ObjectExists:
+            return await self._ours(change)
+        except ObjectMissing as error:
+            raise PoolNamespaceMissing(self.namespace, WRITE_FAILED) from error
+
+    async def _replace(self, change: CellChange) -> StoredCell:
+        assert change.seen is not None
+        document = {**change.seen.object, "data": {TEXT: change.text}}
+        try:
+            return self._cell(await self._written(lambda: self.client.replace(CONFIG_MAP, document)))
+        except (WriteConflict, ObjectMissing):
+            return await self._ours(change)
+
+    async def _delete(self, change: CellChange) -> None:
+        assert change.seen is not None
+        seen = change.seen.object
+        try:
+            await self._written(lambda: self.client.delete(CONFIG_MAP, seen))
+        except ObjectMissing:
+            return
+        except WriteConflict as error:
+            raise CellTaken(change.name) from error
+
+    async def _ours(self, change: CellChange) -> StoredCell:
+        """Return a cell that has our text, by a write whose answer was lost; else raise ``CellTaken``."""
+        found = await self._read(change.name)
+        if found is None or found.text != change.text:
+            raise CellTaken(change.name)
+        return found
+
+    async def _written(self, ask: Any) -> Object:
+        kept: tuple[type[ApiError], ...] = (ObjectExists, ObjectMissing, WriteConflict)
+        answer: Object = await self.requests.answered(ask, kept, is_write=True)
+        return answer
+
+    async def _light_beacon(self) -> int:
+        """Write the beacon, and return the revision of that."""
+        while True:
+            seen = (await self.read([BEACON])).get(BEACON)
+            try:
+                written = await self.swap([CellChange(BEACON, seen, secrets.token_hex(8))])
+            except CellTaken:
+                continue
+            return version_of(written[BEACON].object)
+
+    def _new(self, name: str, text: str) -> Object:
+        labels = dict([self._selector.split("=", 1)])
+        if name.startswith((CLAIM, ADDRESS)):
+            labels[PART_LABEL] = name.partition("-")[0]
+        if group := group_of(name):
+            labels[GROUP_LABEL] = group
+        metadata = {"name": self._object_name(name), "namespace": self.namespace, "labels": labels}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {TEXT: text}}
+
+    def _object_name(self, name: str) -> str:
+        return f"{self.root}.{name}"
+
+    def _name_of(self, object: Mapping[str, Any]) -> str:
+        name: str = object["metadata"]["name"]
+        return name.removeprefix(f"{self.root}.")
+
+    def _cell(self, object: Object) -> StoredCell:
+        self.newest = max(self.newest, version_of(object))
+        # What a list returns has no kind of its own.
+        whole = {"apiVersion": "v1", "kind": "ConfigMap", **object}
+        return StoredCell(self._name_of(object), (object.get("data") or {}).get(TEXT, ""), whole)
+
+    def _event(self, said: Mapping[str, Any]) -> CellEvent | None:
+        if said["type"] == "ERROR":
+            code = int(said["object"].get("code") or 0)
+            raise VersionExpired(code, "Expired", str(said["object"].get("message")))
+        if said["type"] not in ("ADDED", "MODIFIED", "DELETED"):
+            return None
+        cell = self._cell(said["object"])
+        is_gone = said["type"] == "DELETED"
+        before = cell.text if is_gone else None
+        return CellEvent(version_of(cell.object), cell.name, before, None if is_gone else cell.text)

@@ -1,0 +1,391 @@
+"""A pool on a book of allocations: each is written by itself, so callers meet only where they want the same VM.
+
+The VM of a new id is picked from those that were free when this process last looked; one that was taken meanwhile is
+passed over, and after a few of these it looks again. That none is free is said only after a fresh look. What concerns
+the pool as a whole (recovery, repair) is decided on all of it, and written allocation by allocation, each only if it is
+as it was read.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from tenure.integrations.vmpool.config_map_swap import SwapLost
+from tenure.integrations.vmpool.metering.operation_count import count_try
+from tenure.integrations.vmpool.modes.allocation_book import AllocationBook, StoredNotes
+from tenure.integrations.vmpool.modes.config_map_place import moved_notes
+from tenure.integrations.vmpool.modes.pool_fillers import filler_of, is_filler, stands_for, without_generation
+from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver, now
+from tenure.integrations.vmpool.pool_decisions import RepairReport, check_not_failed
+from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument, PoolElsewhere
+from tenure.integrations.vmpool.pool_errors import PoolSwapConflict, PoolUnavailable, VMPoolExhausted
+from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.state.go_json import whole_seconds
+from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes, PoolPlacement, read_notes, write_notes
+from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
+from tenure.integrations.vmpool.state.state_repair import PoolFinding
+from tenure.integrations.vmpool.state.state_rules import AllocationRequest, pick
+from tenure.integrations.vmpool.vanished_writes import VanishedWrite
+from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
+from tenure.kernel.errors import Conflict, TenureError
+
+T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741 - items
+
+LOOK_AFTER = 2
+"""After so many VMs that were taken meanwhile, the pool is looked at again."""
+OLD_S = 30.0
+"""A look that is older is not relied on."""
+
+
+@dataclass
+class _Call:
+    """An operation that is under way, for the log and the numbers."""
+
+    operation: str
+    about: dict[str, object]
+    word: str = "error"
+    attempts: int = 1
+
+
+@dataclass
+class BookPlace:
+    """The allocations of a pool in a book."""
+
+    book: AllocationBook
+    settings: VMPoolSettings
+    observer: PoolObserver = field(default_factory=NoObserver)
+    check: Callable[[], None] = field(default=lambda: None, repr=False)
+    """Raises if this process must not move the pool any more: another one may have gone on with it."""
+    _held: set[str] = field(default_factory=set, repr=False)
+    _looked_at: float = field(default=float("-inf"), repr=False)
+    _healed_at: float = field(default=float("-inf"), repr=False)
+
+    async def allocate(self, request: AllocationRequest) -> VMAllocation:
+        """Give an id its VM. Cost: what ``AllocationBook.take`` costs; a look at the pool now and then."""
+        pod = f"{request.pod_namespace}/{request.pod_name}" if request.pod_name else ""
+        about: dict[str, object] = {"node": request.node_name, "id": request.allocation_id, "pod": pod}
+        with self._call("allocate", about) as call:
+            audit(PoolEvent.ATTEMPT, operation="allocate", **about)
+            async with self._in_time():
+                taken = await self.book.take(new_entry(request), self._offers(request, call))
+                if taken is None and await self._has_healed():
+                    taken = await self.book.take(new_entry(request), self._offers(request, call))
+            if taken is None:
+                call.word = "exhausted"
+                raise VMPoolExhausted(in_use=len(self._held))
+            call.attempts = taken.tries
+            if not taken.is_new:
+                call.word = "existing"
+                check_not_failed(taken.entry, await self.read_notes())
+            else:
+                call.word = "new"
+                self._held.add(taken.entry.ip)
+            event = PoolEvent.ALLOCATED if taken.is_new else PoolEvent.EXISTING
+            audit(event, **about, ip=taken.entry.ip, attempt=taken.tries)
+            return without_generation(taken.entry)
+
+    async def release(self, node_name: str, *, allocation_id: str = "", ip: str = "") -> tuple[VMAllocation, ...]:
+        """Take back a VM. Cost: a look for it, its end, and a look at the notes."""
+        about: dict[str, object] = {"node": node_name, "id": allocation_id, "ip": ip}
+        with self._call("deallocate", about) as call:
+            async with self._in_time():
+                while True:
+                    found = await (self.book.of_id(allocation_id) if allocation_id else self.book.of_ip(ip))
+                    if found is None or is_filler(found):
+                        call.word = "not_found"
+                        audit(PoolEvent.NOT_FOUND, **about)
+                        return ()
+                    if await self.book.drop(found):
+                        break
+                    call.attempts += 1
+                await self._forget_failure(found)
+            call.word = "released"
+            self._held.discard(found.ip)
+            audit(PoolEvent.RELEASED, node=node_name, id=found.allocation_id, pod=found.pod_name, ip=found.ip)
+            return (without_generation(found),)
+
+    async def _forget_failure(self, ended: VMAllocation) -> None:
+        """Take the note of a failed cleanup away: where the id gets the VM again, a retry would reboot it in use."""
+        while True:
+            stored = await self.book.read_notes()
+            notes = read_notes(stored.text)
+            failure = notes.cleanup_failed.get(ended.ip)
+            if failure is None or failure.allocation_id != ended.allocation_id:
+                return
+            kept = {ip: each for ip, each in notes.cleanup_failed.items() if ip != ended.ip}
+            with contextlib.suppress(SwapLost):
+                await self.book.write_notes(write_notes(replace(notes, cleanup_failed=kept).with_write("")), stored)
+                return
+
+    async def get(self, allocation_id: str) -> VMAllocation | None:
+        """Return the VM that an id has."""
+        async with self._in_time():
+            return _shown(await self.book.of_id(allocation_id))
+
+    async def find_ip(self, ip: str) -> VMAllocation | None:
+        """Return the allocation of an IP."""
+        async with self._in_time():
+            return _shown(await self.book.of_ip(ip))
+
+    async def read(self) -> PoolDocument:
+        """Read the pool, whole: all allocations, and the notes."""
+        async with self._in_time():
+            document, _ = await self._read()
+        return document
+
+    async def change(
+        self, operation: str, decide: Decide[T], about: Mapping[str, object], timeout_s: float | None = None
+    ) -> T:
+        """Decide on the whole pool, and write what differs, one after the other; decide again if it has changed."""
+        ended: dict[str, VMAllocation] = {}
+        with self._call(operation, dict(about)) as call:
+            async with self._in_time(timeout_s):
+                for attempt in range(1, 1 << 30):
+                    call.attempts = attempt
+                    document, notes = await self._read()
+                    # What this call has ended already is decided on as if it were there, and not ended again.
+                    allocated = {**document.state.allocated, **ended}
+                    seen = replace(document, state=replace(document.state, allocated=allocated))
+                    change = decide(seen)
+                    if await self._applied(seen, change, notes, ended):
+                        break
+                    audit(PoolEvent.CONFLICT, operation=operation, **about, attempt=attempt)
+                    self.observer.conflict(operation)
+            call.word = change.word
+            self._report(change, call)
+            return change.result
+
+    async def read_notes(self) -> PoolNotes:
+        """Read what is noted."""
+        return read_notes((await self.book.read_notes()).text)
+
+    async def heal(self) -> int:
+        """Remove what writers that were killed have left."""
+        async with self._in_time():
+            healed = await self.book.heal()
+        if healed:
+            audit(PoolEvent.REPAIRED, pool=self.settings.config_map_name, reason=f"{healed} unfinished writes removed")
+            self._looked_at = float("-inf")
+        return healed
+
+    async def put_in_place(self, node_name: str) -> tuple[PoolFinding, ...]:
+        """Return nothing: a value that lies elsewhere is one that cannot be read here."""
+        return ()
+
+    async def replace_unreadable(self, node_name: str) -> RepairReport | None:
+        """Replace notes that cannot be read, after a copy; return nothing if they can be.
+
+        An allocation that cannot be read is one of many, and is the operator's to look at and to remove.
+        """
+        await self.read()
+        async with self._in_time():
+            stored = await self.book.read_notes()
+            problem = read_notes(stored.text).problem
+            if not problem or stored.text is None:
+                return None
+            at = now()
+            copy = await self.book.keep_copy(f"broken-{at:%Y%m%dt%H%M%Sz}", stored.text)
+            line = HistoryLine(at, "repair", "", "", node_name)
+            try:
+                await self.book.write_notes(write_notes(PoolNotes().with_line(line)), stored)
+            except SwapLost as error:
+                raise PoolSwapConflict("repair", str(error), attempts=1) from error
+        audit(PoolEvent.REPAIRED, node=node_name, part="notes", reason=problem, copy=copy)
+        return RepairReport(is_written=True, copy=copy, replaced=("notes",))
+
+    async def reassert(self, node_name: str) -> tuple[VanishedWrite, ...]:
+        """Return nothing: no manager overwrites what is not its own here."""
+        return ()
+
+    @property
+    def vanished(self) -> tuple[VanishedWrite, ...]:
+        """Return nothing, as ``reassert`` does."""
+        return ()
+
+    async def leave(self, placement: PoolPlacement) -> Sequence[VMAllocation]:
+        """Give every address to a filler. Cost: a few requests for each address, some at once."""
+        to = placement.moves_to
+        while True:
+            self.check()
+            entries = {entry.ip: entry for entry in await self.book.entries()}
+            free = [ip for ip in self.settings.line.ips if ip not in entries]
+            moved = await _each(list(entries.values()), lambda entry: self._fill(entry, to))
+            taken = await _each(free, lambda ip: self._take_filler(ip, to))
+            if all(moved) and all(taken):
+                return [was for entry in await self.book.entries() if (was := stands_for(entry)) is not None]
+            await self.book.heal()
+
+    async def enter(self, entries: Sequence[VMAllocation], notes: PoolNotes, placement: PoolPlacement) -> None:
+        """Take allocations in. Cost: as many requests as to allocate them, some at once."""
+
+        async def enter_one(entry: VMAllocation) -> None:
+            self.check()
+            taken = await self.book.take(entry, _only(entry.ip))
+            if taken is None or taken.entry.ip != entry.ip:
+                raise Conflict(f"{entry.ip} of {entry.allocation_id!r} is another id's where the pool is to go")
+
+        await _each(list(entries), enter_one)
+        stored = await self.book.read_notes()
+        await self.book.write_notes(write_notes(moved_notes(read_notes(stored.text), notes)), stored)
+
+    async def close(self) -> None:
+        """Let go of the book."""
+        await self.book.close()
+
+    async def _fill(self, entry: VMAllocation, to: str) -> bool:
+        """Give the VM of an allocation to a filler that stands for it."""
+        if is_filler(entry):
+            return True
+        filler = filler_of(entry.ip, to, entry)
+        return await self.book.exchange(entry, filler)
+
+    async def _take_filler(self, ip: str, to: str) -> bool:
+        taken = await self.book.take(filler_of(ip, to), _only(ip))
+        return taken is not None and taken.entry.ip == ip
+
+    async def _offers(self, request: AllocationRequest, call: _Call) -> AsyncIterator[str]:
+        """Give VMs that may be free, those that cost least first; each that comes back for more was taken."""
+        is_fresh = time.monotonic() - self._looked_at > OLD_S
+        if is_fresh:
+            await self._look()
+        passed = 0
+        while True:
+            free = [ip for ip in self.settings.line.ips if ip not in self._held and ip not in request.passed_over]
+            if not free and is_fresh:
+                return
+            if not free or passed >= LOOK_AFTER:
+                await self._look()
+                is_fresh, passed = True, 0
+                continue
+            ip = pick(self.book.nearest(request.allocation_id, free), request.allocation_id, self.settings.pool_pick)
+            yield ip
+            self._held.add(ip)
+            passed, is_fresh = passed + 1, False
+            self.observer.conflict("allocate")
+            audit(PoolEvent.CONFLICT, operation="allocate", **call.about, ip=ip, attempt=call.attempts)
+            call.attempts += 1
+
+    async def _has_healed(self) -> bool:
+        """Remove what blocks VMs although none has them, before a pool is called full; not again and again."""
+        if time.monotonic() - self._healed_at < OLD_S:
+            return False
+        self._healed_at = time.monotonic()
+        return await self.heal() > 0
+
+    async def _look(self) -> None:
+        self._held = set(await self.book.held_ips())
+        self._looked_at = time.monotonic()
+
+    async def _read(self) -> tuple[PoolDocument, StoredNotes]:
+        entries, notes = await asyncio.gather(self.book.entries(), self.book.read_notes())
+        if any(map(is_filler, entries)):
+            raise PoolElsewhere
+        held = {entry.ip for entry in entries}
+        self._held, self._looked_at = set(held), time.monotonic()
+        said = _current(read_notes(notes.text), entries)
+        free = tuple(ip for ip in self.settings.line.ips if ip not in held)
+        last = max((entry.allocated_at for entry in entries if entry.allocated_at is not None), default=None)
+        state = PoolState({entry.allocation_id: entry for entry in entries}, free, last)
+        document = PoolDocument(state, said, bool(entries) or notes.text is not None)
+        self.observer.read(document)
+        return document, notes
+
+    async def _applied(
+        self, seen: PoolDocument, change: PoolChange[Any], notes: StoredNotes, ended: dict[str, VMAllocation]
+    ) -> bool:
+        """Write what a decision changes: allocations that end, then those that begin, then the notes."""
+        before = seen.state.allocated
+        after = before if change.state is None else change.state.allocated
+        for key, entry in before.items():
+            if after.get(key) == entry or key in ended:
+                continue
+            if not await self.book.drop(entry):
+                return False
+            ended[key] = entry
+        for key, entry in after.items():
+            if before.get(key) != entry:
+                taken = await self.book.take(entry, _only(entry.ip))
+                if taken is None or not taken.is_new:
+                    return False
+        if change.notes is None or change.notes.problem or change.notes == seen.notes:
+            return True
+        try:
+            await self.book.write_notes(write_notes(change.notes.with_write("")), notes)
+        except SwapLost:
+            return False
+        return True
+
+    def _report(self, change: PoolChange[Any], call: _Call) -> None:
+        for found in change.findings:
+            if found.is_change:
+                self.observer.repaired(found.kind.value)
+                audit(PoolEvent.REPAIRED, id=found.allocation_id, ip=found.ip, reason=found.message)
+        if change.report is not None:
+            change.report(call.attempts)
+
+    @contextlib.contextmanager
+    def _call(self, operation: str, about: dict[str, object]) -> Iterator[_Call]:
+        """Count an operation, and write a line if it fails."""
+        began, call = time.monotonic(), _Call(operation, about)
+        try:
+            yield call
+        except VMPoolExhausted:
+            raise  # it may be asked again; whoever gives up says so
+        except TenureError as error:
+            audit(PoolEvent.FAILED, operation=operation, **about, error=error)
+            raise
+        finally:
+            count_try(self.observer, operation, call.word, time.monotonic() - began, call.attempts)
+
+    @contextlib.asynccontextmanager
+    async def _in_time(self, timeout_s: float | None = None) -> AsyncIterator[None]:
+        """End what takes too long; whether a write was done is then not known."""
+        limit_s = self.settings.operation_timeout_s if timeout_s is None else timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                yield
+        except TimeoutError:
+            raise PoolUnavailable(f"no answer within {limit_s:g} s", outcome="unknown") from None
+
+
+def new_entry(request: AllocationRequest) -> VMAllocation:
+    """Return the entry of a request, without a VM yet."""
+    return VMAllocation(
+        request.allocation_id, "", request.node_name, request.pod_name, request.pod_namespace, whole_seconds(now())
+    )
+
+
+def _shown(entry: VMAllocation | None) -> VMAllocation | None:
+    return None if entry is None or is_filler(entry) else without_generation(entry)
+
+
+def _current(notes: PoolNotes, entries: Sequence[VMAllocation]) -> PoolNotes:
+    """Return notes without failures of allocations that have ended since."""
+    held = {(entry.ip, entry.allocation_id): entry.allocated_at for entry in entries}
+    kept = {
+        ip: each for ip, each in notes.cleanup_failed.items()
+        if (at := held.get((ip, each.allocation_id))) is not None and at <= each.at
+    }  # fmt: skip
+    return notes if kept.keys() == notes.cleanup_failed.keys() else replace(notes, cleanup_failed=kept)
+
+
+async def _only(ip: str) -> AsyncIterator[str]:
+    yield ip
+
+
+AT_ONCE = 32
+
+
+async def _each(items: Sequence[I], work: Callable[[I], Awaitable[T]]) -> list[T]:
+    """Do a piece of work for each item, so many at once."""
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def one(item: I) -> T:
+        async with turns:
+            return await work(item)
+
+    return list(await asyncio.gather(*(one(item) for item in items)))

@@ -1,0 +1,223 @@
+"""A pool in the seed's ConfigMap: all of it is one document, and every write swaps the whole."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.vmpool.config_map_swap import ConfigMapSwap
+from tenure.integrations.vmpool.metering.result_tally import ResultTally
+from tenure.integrations.vmpool.modes.config_map_mending import ConfigMapMending
+from tenure.integrations.vmpool.modes.pool_fillers import filler_of, is_filler
+from tenure.integrations.vmpool.pool_changes import PoolChanges, PoolObserver, now
+from tenure.integrations.vmpool.pool_decisions import RepairReport, decide_allocation, decide_release
+from tenure.integrations.vmpool.pool_document import (
+    Decide,
+    PoolChange,
+    PoolDocument,
+    PoolElsewhere,
+    written_values,
+)
+from tenure.integrations.vmpool.pool_errors import PoolTooLarge
+from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes, PoolPlacement
+from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation, entry_document, read_entry
+from tenure.integrations.vmpool.state.state_repair import PoolFinding
+from tenure.integrations.vmpool.state.state_rules import AllocationRequest, ids_of_ip
+from tenure.integrations.vmpool.vanished_writes import OwnAllocations, VanishedWrite
+from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP, VMPoolSettings
+from tenure.kernel.errors import Conflict
+
+T = TypeVar("T")
+
+MOVE = "move"
+"""The one operation that may change what lies where the pool is not."""
+
+
+def check_here(document: PoolDocument) -> PoolDocument:
+    """Raise ``PoolElsewhere`` if what was read says that the pool is not here."""
+    placement = document.notes.placement
+    if placement is not None and (placement.mode != "configmap" or placement.moves_to):
+        raise PoolElsewhere
+    return document
+
+
+def check_placement(document: PoolDocument, seen: PoolPlacement | None) -> None:
+    """Raise ``Conflict`` if the pool is not where a mover has seen it: another one has gone on with the move."""
+    if document.notes.placement != seen:
+        raise Conflict("the pool was moved by another process meanwhile; look where it is, and begin again")
+
+
+class ConfigMapPlace:
+    """The allocations of a pool in one ConfigMap, which Go managers may share."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        settings: VMPoolSettings,
+        observer: PoolObserver | None = None,
+        tally: ResultTally | None = None,
+    ) -> None:
+        self._settings = settings
+        self._swap = ConfigMapSwap(client, settings.namespace, settings.config_map_name)
+        self._mending = ConfigMapMending(self._swap, settings)
+        self._own = OwnAllocations(settings.line)
+        self._changes = PoolChanges(self._swap, settings, self._own, observer=observer, tally=tally)
+
+    async def allocate(self, request: AllocationRequest) -> VMAllocation:
+        """Give an id its VM. Cost: one read, and one write if the VM is new; callers at the same time share both."""
+        pod = f"{request.pod_namespace}/{request.pod_name}" if request.pod_name else ""
+        about = {"node": request.node_name, "id": request.allocation_id, "pod": pod}
+        entry = await self.change("allocate", lambda document: self.decide_allocation(document, request), about)
+        return self.remember(entry)
+
+    def decide_allocation(self, document: PoolDocument, request: AllocationRequest) -> PoolChange[VMAllocation]:
+        """Decide which VM an id gets."""
+        return decide_allocation(document, self._settings.line, request, now())
+
+    def remember(self, entry: VMAllocation) -> VMAllocation:
+        """Keep an eye on an allocation of this process (VD8)."""
+        self._own.remember(entry)
+        return entry
+
+    async def release(self, node_name: str, *, allocation_id: str = "", ip: str = "") -> tuple[VMAllocation, ...]:
+        """Take back a VM. Cost: one read, and one write if there was something to release."""
+
+        def decide(document: PoolDocument) -> PoolChange[tuple[VMAllocation, ...]]:
+            line = self._settings.line
+            ids = [allocation_id] if allocation_id else ids_of_ip(document.state, line, ip)
+            wanted = [id for id in ids if (found := document.state.entry(id)) is None or not is_filler(found)]
+            return decide_release(document, line, wanted, node_name, now())
+
+        return await self.change("deallocate", decide, {"node": node_name, "id": allocation_id, "ip": ip})
+
+    async def get(self, allocation_id: str) -> VMAllocation | None:
+        """Return the VM that an id has. Cost: one read."""
+        return (await self.read()).state.entry(allocation_id)
+
+    async def find_ip(self, ip: str) -> VMAllocation | None:
+        """Return the allocation of an IP. Cost: one read."""
+        state = (await self.read()).state
+        ids = ids_of_ip(state, self._settings.line, ip)
+        found = state.entry(ids[0]) if ids else None
+        return None if found is None or is_filler(found) else found
+
+    async def read(self) -> PoolDocument:
+        """Read the pool, whole; raise ``PoolElsewhere``. Cost: one read."""
+        return check_here(await self._changes.read())
+
+    async def read_home(self) -> PoolDocument:
+        """Read the ConfigMap, wherever the pool is. Cost: one read."""
+        return await self._changes.read()
+
+    async def change(
+        self, operation: str, decide: Decide[T], about: Mapping[str, object], timeout_s: float | None = None
+    ) -> T:
+        """Decide on the pool, and swap it; raise ``PoolElsewhere``.
+
+        Cost: one read, and one write if anything has changed.
+        """
+        if operation == MOVE:
+            return await self._changes.change(operation, decide, about, timeout_s)
+        return await self._changes.change(operation, lambda document: decide(check_here(document)), about, timeout_s)
+
+    async def read_notes(self) -> PoolNotes:
+        """Read what is noted."""
+        return (await self.read_home()).notes
+
+    async def heal(self) -> int:
+        """Return that there is nothing to do: a swap leaves nothing half done."""
+        return 0
+
+    async def reassert(self, node_name: str) -> tuple[VanishedWrite, ...]:
+        """Assert again what other managers overwrote. Cost: one read, and one write if there was something."""
+        before = len(self._own.reports)
+        await self.change("reassert", lambda document: PoolChange(None), {"node": node_name})
+        return tuple(self._own.reports)[before:]
+
+    @property
+    def vanished(self) -> tuple[VanishedWrite, ...]:
+        """Return the reports of allocations of this process that vanished, oldest first."""
+        return tuple(self._own.reports)
+
+    async def check_fits(self, entries: Sequence[VMAllocation]) -> None:
+        """Raise ``PoolTooLarge`` if these allocations have no room in the ConfigMap."""
+        document = await self.read_home()
+        state = PoolState({entry.allocation_id: entry for entry in entries}, self._settings.line.ips)
+        size = document.stored.size(written_values(state, replace(document.notes, history=(), left={})))
+        if size > LARGEST_CONFIG_MAP:
+            raise PoolTooLarge(size=size, limit=LARGEST_CONFIG_MAP)
+
+    async def place(self, placement: PoolPlacement, seen: PoolPlacement | None) -> None:
+        """Write where the pool is, if that was seen; where it is not here, no address is free from the same swap on."""
+
+        def decide(document: PoolDocument) -> PoolChange[None]:
+            if document.notes.placement == placement:
+                return PoolChange(None)
+            check_placement(document, seen)
+            state = None
+            if placement.mode != "configmap":
+                fillers = self._fillers(placement.moves_to or placement.mode, ())
+                if document.state.allocated.keys() != fillers.keys() or document.state.available:
+                    state = replace(document.state, allocated=fillers, available=())
+            return PoolChange(None, state, replace(document.notes, placement=placement))
+
+        await self.change(MOVE, decide, {})
+
+    def _fillers(self, to: str, found: Sequence[VMAllocation]) -> dict[str, VMAllocation]:
+        ips = dict.fromkeys((*self._settings.line.ips, *(entry.ip for entry in found)))
+        return {each.allocation_id: each for each in (filler_of(ip, to) for ip in ips)}
+
+    async def leave(self, placement: PoolPlacement) -> Sequence[VMAllocation]:
+        """Give every address to a filler, all in one swap; what was allocated is in the notes."""
+        at, to = now(), placement.moves_to
+
+        def decide(document: PoolDocument) -> PoolChange[list[VMAllocation]]:
+            check_placement(document, placement)
+            entries = {key: entry for key in document.state.allocated if (entry := document.state.entry(key))}
+            real = {key: entry for key, entry in entries.items() if not is_filler(entry)}
+            left = {**document.notes.left, **{key: entry_document(entry) for key, entry in real.items()}}
+            found = [read_entry(key, each) for key, each in left.items()]
+            fillers = self._fillers(to, found)
+            if entries.keys() == fillers.keys():
+                return PoolChange(found)
+            notes = replace(document.notes, left=left).with_line(HistoryLine(at, "move", "", "", ""))
+            state = replace(document.state, allocated=fillers, available=())
+            return PoolChange(found, state, notes)
+
+        return await self.change(MOVE, decide, {})
+
+    async def enter(self, entries: Sequence[VMAllocation], notes: PoolNotes, placement: PoolPlacement) -> None:
+        """Make the addresses of these allocations theirs and all others free, and say so, all in one swap."""
+        arrived = placement.arrived
+
+        def decide(document: PoolDocument) -> PoolChange[None]:
+            if document.notes.placement == arrived:
+                return PoolChange(None)
+            check_placement(document, placement)
+            allocated = {entry.allocation_id: entry for entry in entries}
+            held = {entry.ip for entry in entries}
+            free = tuple(ip for ip in self._settings.line.ips if ip not in held)
+            state = replace(document.state, allocated=allocated, available=free)
+            said = replace(moved_notes(document.notes, notes), placement=arrived)
+            return PoolChange(None, state, said)
+
+        await self.change(MOVE, decide, {})
+
+    async def close(self) -> None:
+        """Wait until nothing is under way."""
+        await self._changes.close()
+
+    async def put_in_place(self, node_name: str) -> tuple[PoolFinding, ...]:
+        """Move what lies under ``binaryData`` to ``data``."""
+        return await self._mending.put_in_place(node_name)
+
+    async def replace_unreadable(self, node_name: str) -> RepairReport | None:
+        """Replace what cannot be read by a fresh state or fresh notes, after a copy; nothing if all can be read."""
+        return await self._mending.replace_unreadable(node_name)
+
+
+def moved_notes(here: PoolNotes, there: PoolNotes) -> PoolNotes:
+    """Return notes that say of machines what those of the other place said, and nothing of what was left."""
+    return replace(
+        here, cleanup_failed=there.cleanup_failed, draining=there.draining, nodes=there.nodes, left={}
+    )  # fmt: skip

@@ -1,0 +1,273 @@
+"""Allocations in a ledger: holdings of a network that is named after the pool, by a store's URL or a server's.
+
+The ledger picks the VM itself, by the hash of the owner, in one request. People see the pool on the server's page and
+with ``tenure``, like any other network.
+"""
+
+import asyncio
+import hashlib
+import ipaddress
+import json
+import secrets
+from collections.abc import AsyncIterable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tenure.integrations.vmpool.config_map_swap import SwapLost
+from tenure.integrations.vmpool.modes.allocation_book import GENERATION, StoredNotes, TakenVM
+from tenure.integrations.vmpool.state.go_json import NotReadable, whole_seconds
+from tenure.integrations.vmpool.state.ip_list import canonical_ip
+from tenure.integrations.vmpool.state.pool_state import VMAllocation, entry_document, read_entry
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.errors import (
+    AddressInUse,
+    AddressReserved,
+    AlreadyExists,
+    Conflict,
+    Invalid,
+    NotFound,
+    NotOwner,
+    PoolExhausted,
+)
+from tenure.kernel.holdings.holding_model import Holding, Paper
+from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet
+from tenure.service.apply.operations import Allocate, ExpectHolding, Operation, Release, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.wiring import open_async
+
+KIND = "vm-pool"
+"""Of owners and of the paper with the notes."""
+ENTRY = "entry"
+"""The label with what the ledger has no field for."""
+REQUEST = "request"
+"""The label with what tells the request that made an allocation from all others."""
+LONGEST_OWNER = 400
+PAGE = 1000
+PREPARED_IN = 5
+"""How often the network is looked at again, where others add it at the same time."""
+BLOCKS = {4: 24, 6: 64}
+"""VMs of one network that lie in one such block are in one subnet."""
+
+
+@dataclass
+class LedgerAllocations:
+    """The allocations of one pool in one ledger; it is opened by the first call."""
+
+    url: str
+    network: str
+    ips: Sequence[str]
+    token: str | None = None
+    _ledger: AsyncLedger | None = field(default=None, repr=False)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    async def take(self, entry: VMAllocation, offers: AsyncIterable[str]) -> TakenVM | None:
+        """Give an id a VM. Cost: one request; one for each VM that is offered where they have an order."""
+        ledger, request = await self._opened(), secrets.token_hex(8)
+        if not entry.ip:
+            return await self._picked(ledger, entry, request)
+        tries = 0
+        async for ip in offers:
+            tries += 1
+            wish = _wish(replace(entry, ip=ip), request)
+            try:
+                held = await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
+            except (AddressInUse, AddressReserved):
+                continue
+            return _taken(held, request, tries)
+        return None
+
+    async def _picked(self, ledger: AsyncLedger, entry: VMAllocation, request: str) -> TakenVM | None:
+        try:
+            return _taken(await ledger.allocate(self.network, **_wish(entry, request)), request, 1)
+        except PoolExhausted:
+            return None
+
+    async def drop(self, entry: VMAllocation) -> bool:
+        """End an allocation. Cost: one request."""
+        generation = int(entry.unknown.get(GENERATION, -1))
+        ledger, owner = await self._opened(), owner_of(entry.allocation_id)
+        try:
+            ended = await ledger.release(self.network, entry.ip, owner=owner, generation=generation)
+        except NotOwner:
+            return False
+        return ended is not None and (ended.owner, ended.generation) == (owner, generation)
+
+    async def exchange(self, entry: VMAllocation, new: VMAllocation) -> bool:
+        """Give a VM to another id in one transaction. Cost: one request."""
+        ledger, generation = await self._opened(), int(entry.unknown.get(GENERATION, -1))
+        owner = owner_of(entry.allocation_id)
+        change: list[Operation] = [
+            ExpectHolding(network=self.network, address=entry.ip, owner=owner, generation=generation),
+            Release(network=self.network, address=entry.ip, owner=owner, generation=generation),
+            Allocate(network=self.network, address=entry.ip, reserved="allow", **_wish(new, secrets.token_hex(8))),
+        ]
+        try:
+            await ledger.apply(change)
+        except (Conflict, NotFound):
+            return False
+        return True
+
+    async def of_id(self, allocation_id: str) -> VMAllocation | None:
+        """Return what an id has. Cost: one request."""
+        held = await (await self._opened()).holdings(self.network, owner=owner_of(allocation_id))
+        return _entry(held[0]) if held else None
+
+    async def of_ip(self, ip: str) -> VMAllocation | None:
+        """Return which id has a VM. Cost: one request."""
+        try:
+            return _entry(await (await self._opened()).holding(self.network, ip))
+        except NotFound:
+            return None
+
+    async def entries(self) -> list[VMAllocation]:
+        """Return all allocations. Cost: a request for a thousand."""
+        ledger = await self._opened()
+        found: list[VMAllocation] = []
+        page = await ledger.holdings(self.network, limit=PAGE)
+        while page:
+            found += map(_entry, page)
+            page = await ledger.holdings(self.network, after=page[-1].address, limit=PAGE)
+        return found
+
+    async def held_ips(self) -> frozenset[str]:
+        """Return the VMs that are held. Cost: as ``entries``."""
+        return frozenset(entry.ip for entry in await self.entries())
+
+    def nearest(self, allocation_id: str, ips: list[str]) -> list[str]:
+        """Return all: they cost the same."""
+        return ips
+
+    async def read_notes(self) -> StoredNotes:
+        """Return the notes. Cost: one request."""
+        try:
+            paper = await (await self._opened()).paper(KIND, self.network)
+        except NotFound:
+            return StoredNotes(None)
+        return StoredNotes(str(paper.document["notes"]), paper)
+
+    async def write_notes(self, text: str, seen: StoredNotes) -> None:
+        """Write the notes. Cost: one request."""
+        paper: Paper | None = seen.seen
+        revision = 0 if paper is None else paper.revision
+        written = WritePaper(kind=KIND, name=self.network, document={"notes": text}, revision=revision)
+        try:
+            await (await self._opened()).apply([written])
+        except (Conflict, AlreadyExists) as error:
+            raise SwapLost(str(error)) from error
+
+    async def keep_copy(self, name: str, text: str) -> str:
+        """Keep a text in a paper of its own. Cost: one request."""
+        paper = f"{self.network}-{name}"
+        await (await self._opened()).apply([WritePaper(kind=KIND, name=paper, document={"notes": text}, revision=0)])
+        return f"the paper {KIND} {paper}"
+
+    async def heal(self) -> int:
+        """Return that there is nothing to do: a ledger's transactions leave nothing behind."""
+        return 0
+
+    async def close(self) -> None:
+        """Close the ledger."""
+        if self._ledger is not None:
+            await self._ledger.close()
+
+    async def _opened(self) -> AsyncLedger:
+        if self._ledger is None:
+            async with self._opening:
+                if self._ledger is None:
+                    opened = await open_async(self.url, token=self.token)
+                    try:
+                        await self._prepare(opened)
+                    except BaseException:
+                        await opened.close()
+                        raise
+                    self._ledger = opened
+        return self._ledger
+
+    async def _prepare(self, ledger: AsyncLedger) -> None:
+        """Add the network, unless it is there, and the addresses that it has no pool for."""
+        problem: Exception | None = None
+        for _ in range(PREPARED_IN):
+            try:
+                network = await ledger.network(self.network)
+            except NotFound:
+                edits: list[Operation] = [AddNetwork(network=self.network, tags=(KIND,), description="a pool of VMs")]
+                known: list[tuple[int, int]] = []
+                blocks: set[str] = set()
+            else:
+                edits = []
+                known = [(pool.range.first, pool.range.last) for subnet in network.subnets for pool in subnet.pools]
+                blocks = {str(subnet.cidr) for subnet in network.subnets}
+            edits += _edits(self.network, self.ips, known, blocks)
+            try:
+                await ledger.apply(edits)
+            except Conflict as error:
+                # Another process may have added the same; if it was something else, the next look has the same error.
+                problem = error
+                continue
+            return
+        raise Invalid(f"pool_ledger: the network {self.network!r} cannot have the addresses of the pool: {problem}")
+
+
+def owner_of(allocation_id: str) -> str:
+    """Return the owner of an id's holding; an id that cannot be one is named by its hash."""
+    is_plain = allocation_id.isprintable() and len(allocation_id) <= LONGEST_OWNER
+    if is_plain:
+        return f"{KIND}/{allocation_id}"
+    return f"{KIND}-hash/{hashlib.sha256(allocation_id.encode()).hexdigest()}"
+
+
+def _wish(entry: VMAllocation, request: str) -> dict[str, Any]:
+    unknown = {name: value for name, value in entry.unknown.items() if name != GENERATION}
+    text = json.dumps(entry_document(replace(entry, unknown=unknown)))
+    labels = {ENTRY: text, REQUEST: request, "node": entry.node_name or "-"}
+    if entry.pod_name:
+        labels["pod"] = f"{entry.pod_namespace}/{entry.pod_name}"
+    return {"owner": owner_of(entry.allocation_id), "labels": labels}
+
+
+def _taken(held: Holding, request: str, tries: int) -> TakenVM:
+    """Return what is held; it is new if this request made it: within a second, others have the same words."""
+    return TakenVM(_entry(held), held.labels.get(REQUEST) == request, tries)
+
+
+def _entry(held: Holding) -> VMAllocation:
+    # The spelling is the pool's: Go's.
+    address, text = canonical_ip(held.address) or held.address, held.labels.get(ENTRY, "{}")
+    since = whole_seconds(held.since)
+    try:
+        said = json.loads(text)
+        found = read_entry(str(said.get("allocationID")), said)
+    except (ValueError, NotReadable, RecursionError):
+        # Somebody gave the VM out by hand, in the ledger itself.
+        found = VMAllocation(str(held.owner), address, "", "", "", since)
+    unknown = {**found.unknown, GENERATION: held.generation}
+    # An allocation that was made elsewhere, and moved here, is as old as it was.
+    return replace(found, ip=address, allocated_at=found.allocated_at or since, unknown=unknown)
+
+
+def _edits(network: str, ips: Iterable[str], known: Sequence[tuple[int, int]], blocks: set[str]) -> list[Operation]:
+    """Return what a network lacks: subnets around addresses, and a pool for each run of them."""
+    places = sorted({parse_address(ip, field="pool_ips") for ip in ips})
+    missing = [place for place in places if not any(first <= place <= last for first, last in known)]
+    new = [block for block in dict.fromkeys(map(_block, missing)) if block not in blocks]
+    found: list[Operation] = [AddSubnet(network=network, cidr=block, keep_back=()) for block in new]
+    for first, last in _runs(missing):
+        range = f"{format_address(first)}-{format_address(last)}"
+        found.append(AddPool(network=network, range=range, name=KIND, policy="hashed"))
+    return found
+
+
+def _block(place: int) -> str:
+    address = ipaddress.ip_address(format_address(place))
+    return str(ipaddress.ip_network(f"{address}/{BLOCKS[address.version]}", strict=False))
+
+
+def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """Return runs of places that follow each other and lie in one block."""
+    runs: list[tuple[int, int]] = []
+    for place in places:
+        if runs and runs[-1][1] + 1 == place and _block(place) == _block(runs[-1][0]):
+            runs[-1] = (runs[-1][0], place)
+        else:
+            runs.append((place, place))
+    return runs

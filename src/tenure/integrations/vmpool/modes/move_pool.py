@@ -1,0 +1,89 @@
+"""Move a live pool from one mode to another: nothing is lost or doubled, whoever is at work or killed meanwhile (VD4).
+
+1. The note says that the pool is being moved: whoever finds nothing waits. It stands in the ConfigMap of the pool's
+   name, in which no address is free while the pool is in another mode: so Go managers never find one there.
+2. Where it is, every address becomes a filler's; a filler says for which allocation it stands. After that nothing can
+   be allocated or released there any more, by whatever process, Go managers included.
+3. Where it goes, which nobody looks at yet, the allocations are taken in.
+4. The note says where the pool is.
+
+Each step may be done again, so whoever is killed is followed by another mover, which begins at the first.
+"""
+
+import asyncio
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease
+from tenure.integrations.vmpool.modes.pool_places import PoolPlaces
+from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.state.argument_checks import check_choice
+from tenure.integrations.vmpool.state.pool_notes import PoolPlacement
+from tenure.integrations.vmpool.vm_pool_settings import MODES
+from tenure.kernel.errors import Conflict, Invalid
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReport:
+    """From where to where a pool was moved, with how many allocations."""
+
+    moved_from: str
+    moved_to: str
+    allocations: int = 0
+    is_moved: bool = True
+    """False if it was there already."""
+
+
+async def move_alone(places: PoolPlaces, to: str) -> MoveReport:
+    """Move a pool, and no other process at the same time: the second one waits until the first has ended or is dead."""
+    check_choice(to, "to", MODES)
+    settings, client = places.settings, places.client
+    if client is None:
+        raise Invalid("to: a pool is moved by a process that reaches the cluster: name a kubeconfig", field="to")
+    identity = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
+    lease = LeaderLease(client, settings.namespace, f"{settings.config_map_name}-move", identity)
+    places.check = lease.check
+    done: asyncio.Future[MoveReport] = asyncio.get_running_loop().create_future()
+
+    async def lead() -> None:
+        if not done.done():
+            done.set_result(await move_pool(places, to))
+        await asyncio.Event().wait()  # until it is cancelled: the lease is given up then
+
+    holder = asyncio.create_task(lease.run(lead))
+    try:
+        ends: set[asyncio.Future[Any]] = {holder, done}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if not done.done():
+            await holder
+        return done.result()
+    finally:
+        places.check = lambda: None
+        holder.cancel()
+        await asyncio.gather(holder, return_exceptions=True)
+
+
+async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
+    """Move a pool; one whose move was broken off is moved on. Only one process may do so at a time."""
+    home = places.home
+    document = await home.read_home()
+    seen = document.notes.placement
+    here = seen or PoolPlacement("configmap" if document.is_there else places.settings.pool_mode)
+    if here.moves_to and here.moves_to != to:
+        raise Conflict(f"to: the pool is being moved to {here.moves_to!r}; that has to end first", field="to")
+    if here.mode == to and not here.moves_to:
+        return MoveReport(here.mode, to, is_moved=False)
+    source, target = places.at(here.mode, here.epoch), places.at(to, here.epoch + 1)
+    if to == "configmap" and not here.moves_to:
+        await home.check_fits(list((await source.read()).state.allocated.values()))
+    moving = PoolPlacement(here.mode, to, here.epoch)
+    await home.place(moving, seen)
+    entries = await source.leave(moving)
+    await target.enter(entries, await source.read_notes(), moving)
+    places.check()
+    await home.place(moving.arrived, moving)
+    audit(PoolEvent.MOVED, pool=places.settings.config_map_name, mode=to, allocations=len(entries))
+    return MoveReport(here.mode, to, len(entries))

@@ -1,0 +1,151 @@
+"""Which place serves a pool: that of its mode, until an operator moves it; then every process follows.
+
+Where a pool was moved to stands in the notes of the ConfigMap of its name, in all modes. A process reads it at its
+first call, and again whenever its place has not found what was asked for: a place that was left has no free address
+and no allocation, so no answer that something was found can be out of date.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.vmpool.cells.cell_requests import CellRequests
+from tenure.integrations.vmpool.cells.object_cells import ObjectCells
+from tenure.integrations.vmpool.cells.shard_cells import ShardCells
+from tenure.integrations.vmpool.metering.result_tally import ResultTally
+from tenure.integrations.vmpool.modes.book_place import BookPlace
+from tenure.integrations.vmpool.modes.cell_allocations import CellAllocations, pool_root
+from tenure.integrations.vmpool.modes.config_map_place import ConfigMapPlace
+from tenure.integrations.vmpool.modes.ledger_allocations import LedgerAllocations
+from tenure.integrations.vmpool.modes.pool_place import PoolPlace
+from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver
+from tenure.integrations.vmpool.pool_errors import NO_CLIENT, PoolUnavailable
+from tenure.integrations.vmpool.state.pool_notes import PoolPlacement
+from tenure.integrations.vmpool.vm_pool_settings import MODES, VMPoolSettings
+from tenure.kernel.errors import Conflict, Invalid
+
+LOOK_EVERY_S = 0.2
+"""How often a caller looks whether a pool that is being moved has arrived."""
+
+
+@dataclass
+class PoolPlaces:
+    """The places that a pool can be at, for one process."""
+
+    client: ApiClient | None
+    settings: VMPoolSettings
+    observer: PoolObserver | None = None
+    tally: ResultTally = field(default_factory=ResultTally, repr=False)
+    """Results that no write has noted yet."""
+    check: Callable[[], None] = field(default=lambda: None, repr=False)
+    """Raises if this process must not move the pool any more."""
+    _opened: dict[tuple[str, int], PoolPlace] = field(default_factory=dict, repr=False)
+    _found: PoolPlacement | None = None
+    """Where the pool was found; none before the first call."""
+
+    def __post_init__(self) -> None:
+        if self.client is None and self.settings.pool_mode != "ledger":
+            raise Invalid(NO_CLIENT, field="client")
+        if self.settings.pool_mode == "configmap":
+            # It is read by every call, and says itself if the pool is elsewhere.
+            self._found = PoolPlacement("configmap")
+
+    @property
+    def home(self) -> ConfigMapPlace:
+        """Return the place whose notes say where the pool is."""
+        place = self.at("configmap")
+        assert isinstance(place, ConfigMapPlace)
+        return place
+
+    @property
+    def mode(self) -> str:
+        """Return the mode in which the pool was found last."""
+        return self.settings.pool_mode if self._found is None else self._found.mode
+
+    def at(self, mode: str, epoch: int = 0) -> PoolPlace:
+        """Return the place of a mode; there is one ConfigMap of the seed's name, and every other place is new."""
+        key = (mode, 0 if mode == "configmap" else epoch)
+        if key not in self._opened:
+            self._opened[key] = self._open(*key)
+        return self._opened[key]
+
+    async def current(self, *, is_whole: bool = False) -> PoolPlace:
+        """Return the place that serves; for work on the whole pool it is looked at anew.
+
+        The ConfigMap need not be looked at before: what is read there says so itself.
+        """
+        found = self._found
+        if found is None or (is_whole and found.mode != "configmap"):
+            await self.find()
+            found = self._found
+            assert found is not None
+        return self.at(found.mode, found.epoch)
+
+    async def has_moved(self) -> bool:
+        """Return whether the pool is elsewhere than it was; while it is being moved, wait until it has arrived."""
+        before = self._found
+        if self.client is None or before is None or before.mode == "configmap":
+            return False
+        await self.find()
+        return self._found != before
+
+    async def find(self) -> None:
+        """Find where the pool is; while it is being moved, wait."""
+        if self.client is None:
+            self._found = PoolPlacement(self.settings.pool_mode)
+            return
+        try:
+            async with asyncio.timeout(self.settings.operation_timeout_s):
+                while (placement := await self.placement()).moves_to:  # noqa: ASYNC110 - only the server knows
+                    await asyncio.sleep(LOOK_EVERY_S)
+        except TimeoutError:
+            said = "the pool is being moved to another mode, which has not ended; `tenure vmpool move` goes on with it"
+            raise PoolUnavailable(said, outcome="none") from None
+        self._found = placement
+
+    async def placement(self) -> PoolPlacement:
+        """Read where the pool is; one that was never moved is where the setting says."""
+        document = await self.home.read_home()
+        placement = document.notes.placement
+        if placement is None and document.is_there and self.settings.pool_mode != "configmap":
+            raise Conflict(
+                f"pool_mode: the ConfigMap {self.settings.config_map_name} has a pool in mode configmap; "
+                f"`tenure vmpool move --to {self.settings.pool_mode}` moves it",
+                field="pool_mode",
+            )
+        if placement is not None and placement.mode not in MODES:
+            raise Conflict(f"pool_mode: the pool is in mode {placement.mode!r}, which this version does not know")
+        return placement or PoolPlacement(self.settings.pool_mode)
+
+    def _open(self, mode: str, epoch: int) -> PoolPlace:
+        settings, observer = self.settings, self.observer
+        name = settings.config_map_name if not epoch else f"{settings.config_map_name}.e{epoch}"
+        if mode == "ledger":
+            if not settings.pool_ledger:
+                needed = "the pool is in a ledger: name its URL (VM_POOL_LEDGER)"
+                raise Invalid(f"pool_ledger: {needed}", field="pool_ledger")
+            token = settings.pool_token or None
+            book = LedgerAllocations(settings.pool_ledger, name, settings.line.ips, token)
+            return BookPlace(book, settings, observer or NoObserver(), self._check)
+        if self.client is None:
+            raise Invalid(NO_CLIENT, field="client")
+        if mode == "configmap":
+            return ConfigMapPlace(self.client, settings, observer, self.tally)
+        requests = CellRequests(settings.operation_timeout_s, settings.schedule)
+        root = pool_root(name)
+        if mode == "per-ip":
+            cells = CellAllocations(ObjectCells(self.client, settings.namespace, root, requests))
+        else:
+            shards = ShardCells(self.client, settings.namespace, root, settings.pool_shards, requests)
+            cells = CellAllocations(shards)
+        return BookPlace(cells, settings, observer or NoObserver(), self._check)
+
+    def _check(self) -> None:
+        """Ask what ``check`` is at that moment."""
+        self.check()
+
+    async def close(self) -> None:
+        """Wait until nothing is under way anywhere."""
+        for place in self._opened.values():
+            await place.close()

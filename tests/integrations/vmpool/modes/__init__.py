@@ -1,0 +1,1 @@
+"""Pools in every mode."""
