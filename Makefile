@@ -15,6 +15,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # In a fresh clone every worker would compile all tests and what they import: one process does it for all, beside the checks.
 WARM = { test -e .venv/.warm || $(IN)/pytest --collect-only -qq -n 0 >/dev/null 2>&1; touch .venv/.warm; } & warm=$$!;
 
+# Where tests failed (exit code 1), the few that the load may explain run once more, alone, and are named.
+SECOND_LOOK = || { test $$? = 1 && $(IN_MEMORY) $(IN)/python -m tests.infrastructure.second_look; }
+
 # mypy needs one core for half a minute, so it runs beside the tests; its report comes last, where it is seen.
 TYPES_BESIDE = $(IN)/mypy >.venv/types 2>&1 & types=$$!;
 AND_TYPES = && tests=0 || tests=$$?; wait $$types && sound=0 || sound=$$?; cat .venv/types; exit $$((tests + sound))
@@ -29,13 +32,13 @@ tour: .venv/.installed  ## a guided tour of the library's first page
 	@$(IN)/python examples/first_page/tour.py
 
 test: .venv/.ready kube-servers  ## the checks, and every promise once
-	@$(WARM) $(MAKE) --no-print-directory lint && { $(TYPES_BESIDE) wait $$warm; $(PYTEST) $(AND_TYPES); }
+	@$(WARM) $(MAKE) --no-print-directory lint && { $(TYPES_BESIDE) wait $$warm; $(PYTEST) $(SECOND_LOOK) $(AND_TYPES); }
 
 quick: lint  ## for people who edit: under a minute, no server is started
 	TENURE_STORES=memory $(PYTEST) $(QUICK)
 
 proof: .venv/.ready kube-programs  ## everything on every store, in every mode, with full budgets
-	@$(WARM) $(MAKE) --no-print-directory lint && { $(TYPES_BESIDE) wait $$warm; TENURE_PROOF=1 $(PYTEST) $(AND_TYPES); }
+	@$(WARM) $(MAKE) --no-print-directory lint && { $(TYPES_BESIDE) wait $$warm; TENURE_PROOF=1 $(PYTEST) --timeout 900 -o faulthandler_timeout=1000 $(AND_TYPES); }
 
 check: lint  ## format, lint, types, import contracts, generated code
 	$(IN)/mypy

@@ -17,7 +17,7 @@ from tests.infrastructure import chromium, kube, mariadb
 from tests.infrastructure.group_scheduling import GroupScheduling, write_groups
 from tests.infrastructure.postgres import RUN_FOLDER, PostgresServer, private_postgres, run_folder
 from tests.profiles import load_profile
-from tests.scale import PROOF, by_store, is_for_proof
+from tests.scale import PROOF, by_store, left_for_proof
 
 load_profile()
 os.environ["EVENTLET_NO_GREENDNS"] = "yes"  # Neutron loads eventlet, which else puts its own copy of dnspython in place
@@ -51,9 +51,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave for ``make proof`` what only it runs; let one worker run what shares a fixture of its module or package."""
     if not PROOF:
-        later = [item for item in items if is_for_proof(item)]
-        items[:] = [item for item in items if not is_for_proof(item)]
-        config.hook.pytest_deselected(items=later)
+        later = left_for_proof(items)
+        items[:] = [item for item in items if item not in later]
+        config.hook.pytest_deselected(items=list(later))
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (place := _shared_place(item)):
             item.add_marker(pytest.mark.xdist_group(place))

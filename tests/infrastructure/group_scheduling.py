@@ -31,6 +31,13 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         super().add_node_collection(node, collection)
         self._groups = json.loads(self._file.read_text("utf-8"))
 
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Forget what a worker has done: after every test xdist counts what is pending in all that it ever gave out."""
+        super().mark_test_complete(node, item_index, duration)
+        scope = self._split_scope(self.registered_collections[node][item_index])
+        if all(self.assigned_work[node][scope].values()):
+            del self.assigned_work[node][scope]
+
     def _split_scope(self, nodeid: str) -> str:
         return self._groups.get(nodeid, nodeid)
 

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import secrets
+import select
 import signal
 import ssl
 import subprocess
@@ -16,9 +17,11 @@ import threading
 import time
 import unittest
 import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPSConnection
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -53,6 +56,11 @@ def headline() -> str:
         return f"Kubernetes: MISSING, ITS TESTS WILL FAIL: {error}"
 
 
+class _KeptConnection(HTTPSConnection):
+    def __del__(self) -> None:
+        self.close()  # its thread has ended: a socket that is only forgotten would be warned of
+
+
 class KubeServer:
     """An etcd and an API server in a folder, on ports that they keep when they are started again."""
 
@@ -61,6 +69,7 @@ class KubeServer:
         self._extra = tuple(extra)
         self._renewed = 0
         self._ports_file = folder / "ports"
+        self._kept = threading.local()
 
     @property
     def url(self) -> str:
@@ -142,10 +151,32 @@ class KubeServer:
         """Ask the API server something as the owner of a token, without any of our own code in between."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self._shown(token)}", "Content-Type": content_type}
-        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - ours
-        with urllib.request.urlopen(request, timeout=30, context=self._tls()) as answer:  # noqa: S310
-            text = answer.read().decode()
+        connection = self._connection()
+        try:
+            connection.request(method, path, data, headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        except BaseException:
+            connection.close()  # half of an answer may still come on it
+            raise
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise urllib.error.HTTPError(
+                self.url + path, answer.status, answer.reason, answer.headers, BytesIO(content)
+            )
+        text = content.decode()
         return json.loads(text) if text.startswith(("{", "[")) else text
+
+    def _connection(self) -> HTTPSConnection:
+        """Return this thread's connection: tests ask often, and a handshake costs both ends more than an answer."""
+        place = (os.getpid(), self._ports[0])  # a fork must not speak on its parent's connection
+        if getattr(self._kept, "place", None) != place:
+            self._kept.connection = _KeptConnection("127.0.0.1", self._ports[0], timeout=30, context=self._tls())
+            self._kept.place = place
+        kept: HTTPSConnection = self._kept.connection
+        # A server that ended meanwhile has closed it, which shows as something to be read.
+        if kept.sock is not None and select.select([kept.sock], [], [], 0)[0]:
+            kept.close()
+        return kept
 
     def renew_operator_token(self) -> None:
         """Give the operator another token, which counts when the API server is started again; the old one expires."""

@@ -16,11 +16,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib.metadata import entry_points
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 PROGRAMS = Path(sys.executable).parent
@@ -42,8 +44,8 @@ line.sendall(said)
 child = int.from_bytes(line.recv(4), "big")
 for number in (_signal.SIGINT, _signal.SIGTERM):
     _signal.signal(number, lambda number, _: os.kill(child, number))
-code = line.recv(1)
-os._exit(code[0] if code else 139)
+code = int.from_bytes(line.recv(4), "big", signed=True)
+os._exit(code if code >= 0 else 128 - code)
 """
 
 
@@ -135,6 +137,12 @@ def run_program(words: list[str]) -> int:
     return _code_of(entry.load())
 
 
+def run_strictly(words: list[str]) -> int:
+    """Run the program as ``python -W error`` does."""
+    warnings.simplefilter("error")
+    return run_program(words)
+
+
 def run_python(words: list[str]) -> int:
     """Run what comes on standard input, as `python` does."""
     text = sys.stdin.read()
@@ -142,7 +150,11 @@ def run_python(words: list[str]) -> int:
     return _code_of(lambda: exec(compile(text, "<stdin>", "exec"), {"__name__": "__main__"}))  # noqa: S102
 
 
-RUN: dict[str, Callable[[list[str]], int]] = {"tenure": run_program, "python": run_python}
+RUN: dict[str, Callable[[list[str]], int]] = {
+    "tenure": run_program,
+    "strict tenure": run_strictly,
+    "python": run_python,
+}
 
 
 def _code_of(work: Callable[[], object]) -> int:
@@ -158,29 +170,46 @@ def _code_of(work: Callable[[], object]) -> int:
 
 
 def _call(line: socket.socket) -> NoReturn:
-    """Become the called program: its files, folder, environment; at the end say the exit code."""
+    """Let a fork become the called program, say its number, and at its end its exit code, however it ended."""
     head, files, _, _ = socket.recv_fds(line, 4, 3)
     call = _received(line, int.from_bytes(head, "big"))
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    child = os.fork()
+    if child == 0:
+        line.close()
+        _become(call, files)
+    for file in files:
+        os.close(file)
+    # A caller that was killed does not hear of it.
+    with suppress(OSError):
+        line.sendall(child.to_bytes(4, "big"))
+    _, status = os.waitpid(child, 0)
+    with suppress(OSError):
+        line.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
+    os._exit(0)
+
+
+def _become(call: bytes, files: Sequence[int]) -> NoReturn:
+    """Become the called program: its files, folder, environment."""
     name, words, folder, environment, umask = marshal.loads(call)  # noqa: S302
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.umask(umask)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     sys.path[:] = [path for path in sys.path if path != str(PROJECT)]
+    sys.modules["__main__"] = ModuleType("__main__")  # a process that it spawns would import the main module again
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False, buffering=1 if os.isatty(1) else -1)  # noqa: SIM115
+    encoding = environment.get("PYTHONIOENCODING", "utf-8")  # an interpreter reads it when it starts
+    sys.stdout = open(1, "w", encoding=encoding, closefd=False, buffering=1 if os.isatty(1) else -1)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
-    line.sendall(os.getpid().to_bytes(4, "big"))
     code = 120
     try:
         code = RUN[name](words)
         sys.stdout.flush()
     finally:
-        line.sendall(bytes([code & 0xFF]))
         os._exit(code & 0xFF)
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tools.build_kube import ETCD, KUBERNETES, TARGETS, CannotBuild, find_program, replacements
+from tools import build_kube
+from tools.build_kube import ETCD, KUBERNETES, TARGETS, CannotBuild, find_program, module_folder, replacements
 
 from tests.infrastructure.kube import headline, left_out, shared_kube
 from tests.infrastructure.postgres import RUN_FOLDER
@@ -27,6 +28,7 @@ VERSIONS = {
     "kubectl": ("version", "--client"),
     "clusterctl": ("--help",),
     "metal3-ipam": ("--help",),
+    "capm3": ("--help",),
     "in-cluster-ipam": ("--help",),
     "seed-manager": ("pick", "6", "pod-1"),
 }
@@ -44,6 +46,21 @@ def test_a_program_that_was_built_runs(name: str) -> None:
     assert ran.returncode == 0, printed
     if TARGETS[name].version == KUBERNETES:
         assert KUBERNETES in printed
+
+
+@pytest.mark.proof
+@pytest.mark.skipif(left_out(), reason="NO_KUBE=1")
+def test_a_module_that_has_another_checksum_than_the_one_that_is_known_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Go's public database may not be asked for it; so these checksums are all that it is judged by."""
+    target = TARGETS["capm3"]
+    known = module_folder(target.module, target.version)
+    monkeypatch.setattr(build_kube, "CHECKSUMS", build_kube.CHECKSUMS.replace("h1:q", "h1:z"))
+
+    with pytest.raises(CannotBuild, match="checksum mismatch"):
+        module_folder(target.module, target.version)
+    assert known.is_dir()
 
 
 def test_a_folder_of_ones_own_must_have_the_servers(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
