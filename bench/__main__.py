@@ -30,6 +30,8 @@ from bench.neutron_places import databases
 from bench.picture import PLACE, draw
 from bench.places import Places
 from bench.report import NOTES, all_hold, document, facts_lines, figures_table, machine, promises_table
+from bench.vm_pool_picture import PLACE as VM_POOLS_PLACE
+from bench.vm_pool_picture import draw_vm_pools
 
 POLICIES = ("random", "lowest")
 SWEEP_ROUNDS = 3
@@ -61,6 +63,10 @@ def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--plot-claims", nargs="?", type=Path, const=CLAIMS_PLACE, metavar="FILE",
         help="measure claims a second over addresses held, ours and others', and draw them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--plot-vm-pools", nargs="?", type=Path, const=VM_POOLS_PLACE, metavar="FILE",
+        help="draw what was measured of VM pools",
     )  # fmt: skip
     chosen = parser.parse_args(words)
     for name, value in (QUICK if chosen.quick else USUAL).items():
@@ -180,6 +186,9 @@ async def run(chosen: argparse.Namespace) -> bool:
     tell_costs(costs)
     if swept:
         draw_sweep(swept, chosen.plot)
+    if chosen.plot_vm_pools:
+        nodes = max((each.pair.subject.servers for each in measured), default=0)
+        draw_vm_pools(measured, nodes, facts["cores"], chosen.plot_vm_pools)
     if chosen.json:
         settings = {name: getattr(chosen, name) for name in ("rounds", "seconds", "held", "claims", "quick")}
         dearest = {store: costs_document(each) for store, each in costs.items() if each}

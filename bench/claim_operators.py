@@ -15,7 +15,8 @@ import yaml
 from tests.infrastructure.free_port import free_port
 from tests.infrastructure.kube import ADMIN, OPERATOR, KubeServer
 from tests.integrations.kubernetes.cluster import PLACES, await_kind, create
-from tests.integrations.kubernetes.metal3.metal3_manager import UNTHROTTLED, metal3_manager
+from tests.integrations.kubernetes.go_manager import UNTHROTTLED
+from tests.integrations.kubernetes.metal3.metal3_manager import metal3_manager
 from tools.build_kube import TARGETS, find_program, module_folder
 
 from bench.crew import LONGEST_S, ROOT

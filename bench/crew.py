@@ -42,6 +42,8 @@ class Sample:
     sustained: Sustained | None = None
     failed_share: float = 0.0
     """Of the operations that were begun, those that ended with an error; the other measures are of the rest."""
+    retries: float = 0.0
+    """How often an operation was tried again, where that is counted."""
 
     @property
     def cpu_us(self) -> float:

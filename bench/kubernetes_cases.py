@@ -4,6 +4,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from bench.cases import P99_SHARE, SMALLER, Case, Pair, Promise, rate
+from tenure.integrations.vmpool.vm_pool_settings import PoolMode
 
 WORK = "kubernetes-"
 OURS, BARE, LISTED = f"{WORK}ours", f"{WORK}bare", f"{WORK}listed"
@@ -31,6 +32,18 @@ VM_POOL_WORK = f"{WORK}vmpool-"
 VM_POOL_OURS, VM_POOL_GO, VM_POOL_PLAIN = (VM_POOL_WORK + name for name in ("ours", "go", "plain"))
 """Nodes that allocate from one ConfigMap at once: by ours, by the Go algorithm of the seed's time; and nodes that read
 and write a ConfigMap of that size, each its own, which is the least that an allocation can cost."""
+VM_POOL_PER_IP, VM_POOL_SHARDS, VM_POOL_LEDGER, VM_POOL_CREATES = (
+    VM_POOL_WORK + name for name in ("per-ip", "shards", "ledger", "creates")
+)
+"""The same in the other modes; and nodes that create small objects, which nobody else wants: the limit of the first."""
+VM_POOL_MODES: dict[str, PoolMode] = {
+    VM_POOL_OURS: "configmap",
+    VM_POOL_PER_IP: "per-ip",
+    VM_POOL_SHARDS: "shards",
+    VM_POOL_LEDGER: "ledger",
+}
+VM_POOL_CREATED = 30
+"""How many objects each node creates: an allocation in the mode per-ip is two, so the server has as much to do."""
 OTHERS = ("kubernetes_asyncio", "lightkube")
 """Clients that people write controllers with, where they are installed (``make bench`` does); no bar is put on them."""
 
@@ -94,6 +107,21 @@ def _vm_pool_pairs(nodes: int) -> list[Pair]:
             "kubernetes-vmpool-loop", f"{title}, 10 each / GET + PUT", again, replace(again, work=VM_POOL_PLAIN), none
         ),
         Pair("kubernetes-vmpool-loop-go", f"{title}, 10 each / Go", again, replace(again, work=VM_POOL_GO)),
+        *_vm_pool_modes(again, f"{title}, 10 each"),
+    ]
+
+
+def _vm_pool_modes(again: Case, title: str) -> list[Pair]:
+    """List what the other modes are compared with; only the mode per-ip has a bar on its rate."""
+    none = Promise("failed_share", SMALLER, 0.0, relative=False)
+    few = Promise("retries", SMALLER, 0.5, relative=False)
+    creates = replace(again, work=VM_POOL_CREATES, count=VM_POOL_CREATED)
+    per_ip, shards, ledger = (replace(again, work=work) for work in (VM_POOL_PER_IP, VM_POOL_SHARDS, VM_POOL_LEDGER))
+    return [
+        Pair("kubernetes-vmpool-per-ip", f"per-ip, {title} / creates", per_ip, creates, (*rate(0.3), none, few)),
+        Pair("kubernetes-vmpool-per-ip-go", f"per-ip, {title} / Go", per_ip, replace(again, work=VM_POOL_GO)),
+        Pair("kubernetes-vmpool-shards", f"8 shards, {title} / creates", shards, creates, (none,)),
+        Pair("kubernetes-vmpool-ledger", f"ledger, {title} / creates", ledger, creates, (none,)),
     ]
 
 

@@ -254,7 +254,8 @@ def promises_table(measured: Sequence[Measured]) -> list[str]:
         store, title = each.pair.subject.store, each.pair.title
         for promise in each.pair.promises:
             is_memory = promise.measure == "peak_mb" and not promise.relative
-            value, unit = each.value(promise), "MB" if is_memory else "" if promise.measure == "failed_share" else "×"
+            is_plain = promise.measure in ("failed_share", "retries")
+            value, unit = each.value(promise), "MB" if is_memory else "" if is_plain else "×"
             rounds, digits = each.values(promise), 0 if is_memory else 2
             what = {
                 "rate": title,
@@ -264,6 +265,7 @@ def promises_table(measured: Sequence[Measured]) -> list[str]:
                 "peak_mb": f"{title.partition(' /')[0]}: memory",
                 P99_SHARE: title,
                 "failed_share": f"{title.partition(' /')[0]}: failed",
+                "retries": f"{title.partition(' /')[0]}: retries an allocation",
             }
             rows.append(
                 [

@@ -38,6 +38,7 @@ async def held(direct: Ledger) -> tenure.Holding:
     return await direct.allocate("net", owner="vm/held", address="192.0.2.19")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("fault", BROKEN, ids=lambda fault: fault.name.lower())
 @pytest.mark.parametrize("change", CHANGES)
 async def test_a_change_takes_effect_once_whatever_happens_on_the_way(

@@ -118,7 +118,9 @@ def _books_only() -> list[Provider[EtcdStore]]:
 
 def provider_named(name: str) -> Provider[Book]:
     """Find a provider."""
-    return next(provider for provider in book_providers() if provider.name == name)
+    from tests.contract.kube_books import kube_book_providers  # they are made of what is here
+
+    return next(each for each in [*book_providers(), *kube_book_providers()] if each.name == name)
 
 
 async def prepare_ledger(store: LedgerStore) -> tuple[Ground, Ground]:

@@ -33,6 +33,8 @@ ELSEWHERE = {
     "README.md": "test_first_steps.py plays it beside `make run`, with the real programs",
     "docs/howto/kubernetes.md": "tests/integrations/kubernetes/test_first_page.py plays it with a real kubectl",
     "docs/tutorial/kubernetes.md": "tests/integrations/kubernetes/test_first_page.py plays it with a real kubectl",
+    "docs/tutorial/metal3-machine.md": "tests/integrations/kubernetes/metal3_data/test_machine_page.py plays it",
+    "docs/tutorial/two-clusters.md": "tests/integrations/kubernetes/test_two_clusters_page.py plays it",
     "docs/howto/vm-pool.md": "tests/integrations/vmpool/test_vm_pool_page.py plays it with a real kubectl",
     "docs/tutorial/vm-pool.md": "tests/integrations/vmpool/test_vm_pool_page.py plays it with a real kubectl",
     "docs/reference/cli.md": "tests/doors/cli/test_reference.py runs each example on a site of its own",
@@ -45,7 +47,8 @@ UNPLAYED = {
         "make test": "it is this very run",
         "tenure manifests": "it needs a cluster: tests/integrations/kubernetes/test_first_page.py plays the tutorial",
         "tenure operator": "it needs a cluster: tests/integrations/kubernetes/test_first_page.py plays the tutorial",
-        "tenure vmpool": "it needs a cluster: tests/integrations/vmpool/test_vm_pool_page.py plays the tutorial",
+        "tenure vmpool": "it needs a cluster: tests/integrations/vmpool/test_vm_pool_page.py plays it",
+        "kubectl create namespace": "it needs a cluster: tests/integrations/vmpool/test_vm_pool_page.py plays it",
     },
     "docs/howto/neutron.md": {
         "pip install": "it takes packages from an index",

@@ -236,6 +236,14 @@ def test_decisions_are_numbered_without_gaps_and_have_context_choice_and_price()
     assert [name for name, text in texts.items() if not text.startswith(f"# {int(name[:4])}. ")] == []
 
 
+def test_the_readme_leads_to_every_page() -> None:
+    read_on = (ROOT / "README.md").read_text("utf-8").partition("\n## Read on\n")[2]
+    pages = [path for folder in ("tutorial", "howto", "reference") for path in (ROOT / "docs" / folder).glob("*.md")]
+
+    assert len(pages) > 30
+    assert [name for path in pages if f"({(name := path.relative_to(ROOT).as_posix())})" not in read_on] == []
+
+
 def test_the_readme_opens_with_the_two_commands() -> None:
     kind, block = next(FENCE.finditer((ROOT / "README.md").read_text("utf-8"))).groups()
 

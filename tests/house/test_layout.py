@@ -4,7 +4,7 @@ import ast
 import re
 import statistics
 import subprocess
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,11 +53,14 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def functions(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield length and name of a file's functions."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
-            yield node.end_lineno - node.lineno + 1, f"{name_of(path)}:{node.lineno} {node.name}"
+@cache
+def functions(path: Path) -> list[tuple[int, str]]:
+    """Return length and name of a file's functions."""
+    return [
+        (node.end_lineno - node.lineno + 1, f"{name_of(path)}:{node.lineno} {node.name}")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None
+    ]
 
 
 def written(room: str = "") -> list[Path]:

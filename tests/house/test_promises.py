@@ -26,7 +26,7 @@ def is_run_by_make_test(module: Path) -> bool:
     tree = ast.parse(module.read_text("utf-8"))
     assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
     marks = [ast.unparse(node.value) for node in assigned if ast.unparse(node.targets[0]) == "pytestmark"]
-    tests = [node for node in ast.walk(tree) if getattr(node, "name", "").startswith("test_")]
+    tests = [node for node in ast.walk(tree) if str(getattr(node, "name", "")).startswith("test_")]
     return bool(tests) and not any("pytest.mark.proof" in mark for mark in marks)
 
 

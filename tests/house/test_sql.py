@@ -297,6 +297,7 @@ LATE = 1 << 60
 TRIED = [(name, number) for name, cases in CASES.items() for number in range(len(cases))]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "number"), TRIED, ids=[f"{name}-{number}" for name, number in TRIED])
 async def test_a_postgres_statement_touches_no_more_rows_than_it_must(full_ledger: str, name: str, number: int) -> None:
     sql = load_statements("tenure.stores.postgres")[name].sql

@@ -103,7 +103,7 @@ async def test_a_killed_restore_leaves_an_empty_ledger_that_can_be_restored(plac
     assert (report.digest, report.breaches) == (made, ())
 
 
-@pytest.mark.parametrize("stage", ["copying", in_proof("comparing"), "verifying"])
+@pytest.mark.parametrize("stage", ["copying", in_proof("comparing"), in_proof("verifying")])
 async def test_a_killed_backup_leaves_no_file_of_its_name(place: str, tmp_path: Path, stage: str) -> None:
     made = await make_ledger(place, HOLDINGS)
 

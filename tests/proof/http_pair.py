@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.infrastructure.forked_tenure import ForkedTenure
 from tests.infrastructure.free_port import free_port
 from tests.infrastructure.postgres import private_postgres
 from tests.proof.faces import WHO_ASKS
@@ -29,7 +29,7 @@ class Pair:
         self._store = ""
         self._turn = 0
         self._ports: list[int] = []
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: list[ForkedTenure[bytes]] = []
 
     def begin(self, store: str) -> str:
         """Serve another ledger; return the URL that names both servers."""
@@ -40,12 +40,12 @@ class Pair:
             wait_until_ready(port)
         return "http://" + ",".join(f"127.0.0.1:{port}" for port in self._ports)
 
-    def _start(self, port: int) -> "subprocess.Popen[bytes]":
+    def _start(self, port: int) -> ForkedTenure[bytes]:
         words = ["serve", "--store", self._store, "--port", str(port), "--log", "json", "--grace-s", "5"]
         token = self.folder / f"token-{self._ports[0]}"
         with (self.folder / "log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "tenure.doors.cli", *words, "--first-token-file", str(token)],
+            return ForkedTenure[bytes](
+                [*words, "--first-token-file", str(token)],
                 cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
 

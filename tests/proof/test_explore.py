@@ -16,6 +16,7 @@ def test_every_interleaving_of_three_servers_is_explained(name: str) -> None:
     assert explored.complete or name in BOUNDED
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["one server dies", "one answer is lost"])
 @pytest.mark.parametrize("name", CASTS)
 def test_every_interleaving_of_two_servers_with_a_fault_is_explained(name: str, mode: str) -> None:

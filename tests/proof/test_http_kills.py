@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.proof.crew import Crew, begin
 from tests.proof.faces import lay_plan, open_ledger
 from tests.proof.http_pair import fragile_http
@@ -24,6 +26,7 @@ async def test_what_servers_answered_survives_kills_of_clients_and_of_a_server_u
     assert min(reckoning.figures[name] for name in ("servers_killed", "clients_killed", "grants", "releases")) > 0
 
 
+@pytest.mark.proof
 async def test_who_follows_the_events_sees_every_change_once_and_in_order_while_servers_are_killed(
     tmp_path: Path,
 ) -> None:

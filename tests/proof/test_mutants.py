@@ -10,6 +10,7 @@ RARE = {"release_by_address_only"}
 """Faults that take hundreds of seeds to show."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", [in_proof(name) if name in RARE else name for name in SIMULATED])
 def test_a_named_fault_is_caught_within_two_thousand_seeds(name: str) -> None:
     mutant, search = SIMULATED[name]

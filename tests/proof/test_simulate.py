@@ -15,7 +15,7 @@ SLICES = 8
 def seeds(part: int, usual: int, soak: int) -> Iterable[int]:
     """Return a slice of the seeds, or the one that was named."""
     one = os.environ.get("TENURE_SEED")
-    return [int(one)] if one else range(part, runs(usual // 4, soak, proof=usual), SLICES)
+    return [int(one)] if one else range(part, runs(usual // 8, soak, proof=usual), SLICES)
 
 
 @pytest.mark.parametrize("part", range(SLICES))

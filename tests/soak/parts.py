@@ -13,16 +13,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tenure.integrations.vmpool.vm_pool_settings import MODES as VM_POOL_MODES
+from tenure.integrations.vmpool.vm_pool_settings import PoolMode
 from tests.infrastructure.postgres import run_folder
 from tests.integrations.bosh.kills.grid import killed_once
 from tests.integrations.kubernetes.metal3.claim_pairs import pair_rounds
 from tests.integrations.kubernetes.metal3.claim_storms import storms
 from tests.integrations.kubernetes.metal3.fire_rounds import fire_rounds
 from tests.integrations.kubernetes.metal3.fleet_day import live_day
+from tests.integrations.kubernetes.metal3.ledger.shared_plan_rounds import shared_plan_rounds
 from tests.integrations.kubernetes.runtime.toy_rounds import toy_rounds
 from tests.integrations.neutron.stage.deployment import DATABASES, MODES
 from tests.integrations.neutron.stage.judging import crowd_rounds
 from tests.integrations.neutron.suites.running import run_all as run_suites
+from tests.integrations.vmpool.modes.crowd_rounds import crowd_rounds as vm_pool_rounds
 from tests.interchange.million import run as copy_a_million
 from tests.proof.http_pair import fragile_http
 from tests.proof.moved_clocks import clock_round
@@ -162,6 +166,17 @@ def fleet_day(seed: int, scale: Scale) -> Figures:
     return dict(asyncio.run(live_day(seed, LIVES_A_ROUND * scale.rounds)))
 
 
+def vm_pool_crowd(mode: PoolMode, seed: int, scale: Scale) -> Figures:
+    """Let 50 processes allocate and release VMs in a mode, and kill 5 of them, again and again."""
+    with run_folder():
+        return {"rounds": scale.rounds, **vm_pool_rounds(mode, seed, scale.rounds)}
+
+
+def shared_plan(seed: int, scale: Scale) -> Figures:
+    """Fill a network of a ledger from two clusters and a script; both operators and the ledger's server are killed."""
+    return dict(shared_plan_rounds(seed, scale.rounds))
+
+
 def proof(name: str, seed: int, scale: Scale) -> Figures:
     """Run a part that needs no server, to the same number of rounds."""
     return PROOFS[name](seed, scale.rounds)
@@ -188,5 +203,7 @@ PARTS: dict[str, Part] = {
     "fire-kubernetes": claim_fire,
     "pairs-kubernetes": claim_pairs,
     "fleet-day-kubernetes": fleet_day,
+    **{f"vm-pool-{mode}": partial(vm_pool_crowd, mode) for mode in VM_POOL_MODES},
+    "shared-plan-kubernetes": shared_plan,
 }
 """The parts by name, in the order they run."""

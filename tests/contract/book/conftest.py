@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tenure.ports import Book
+from tests.contract.kube_books import kube_book_providers
 from tests.contract.providers import Provider, book_providers
 from tests.contract.sites import Site
 
@@ -22,7 +23,10 @@ async def prepared(provider: Provider[Book]) -> AsyncIterator[Site[Book]]:
             await store.close()
 
 
-@pytest.fixture(params=book_providers(), ids=lambda provider: provider.name)
+KUBE = [pytest.param(each, marks=pytest.mark.proof) for each in kube_book_providers()]
+
+
+@pytest.fixture(params=[*book_providers(), *KUBE], ids=lambda provider: provider.name)
 async def site(request: pytest.FixtureRequest) -> AsyncIterator[Site[Book]]:
     """Give a prepared store of every kind."""
     async with prepared(request.param) as opened:
@@ -32,7 +36,7 @@ async def site(request: pytest.FixtureRequest) -> AsyncIterator[Site[Book]]:
 SHARED = [provider for provider in book_providers() if provider.abilities.shared_by_processes]
 
 
-@pytest.fixture(params=SHARED, ids=lambda provider: provider.name)
+@pytest.fixture(params=[*SHARED, *KUBE], ids=lambda provider: provider.name)
 async def shared_site(request: pytest.FixtureRequest) -> AsyncIterator[Site[Book]]:
     """Give a prepared store of every kind that several processes can share."""
     async with prepared(request.param) as opened:

@@ -99,6 +99,7 @@ async def test_the_length_of_the_unit_is_accepted_of_what_is_free(ledger: Ledger
     await FREE[verb](ledger, address)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("address", [*WRONG, *NONE])
 @pytest.mark.parametrize("verb", HELD)
 async def test_another_length_is_refused_of_what_is_held(ledger: Ledger, verb: str, address: str) -> None:

@@ -113,6 +113,7 @@ def ask_before_the_give_back(
     return answer
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("where", ["at the same server", "at another server"])
 @pytest.mark.parametrize("ask", ANSWERS)

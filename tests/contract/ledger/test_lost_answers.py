@@ -180,6 +180,7 @@ class Loss:
         return losing
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_what_was_done_is_answered_and_not_done_again(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, case: Case
@@ -455,6 +456,7 @@ UNKNOWN: dict[str, Act] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("ask", UNKNOWN.values(), ids=UNKNOWN)
 async def test_what_cannot_be_looked_up_after_a_loss_is_unknown(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, ask: Act

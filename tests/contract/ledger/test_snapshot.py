@@ -159,6 +159,7 @@ async def test_a_ledger_with_nothing_but_a_space_is_not_empty(store: LedgerStore
         await store.fill(made_contents(10))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("after", [0, 1, 3, 5, 7])
 async def test_what_breaks_off_leaves_the_ledger_empty_and_can_be_repeated(store: LedgerStore, after: int) -> None:
     with pytest.raises(Interrupted):

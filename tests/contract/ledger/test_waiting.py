@@ -184,6 +184,7 @@ async def apply_release(ledger: tenure.AsyncLedger) -> None:
 ROOM = [free, lift_reserve, grow, cancel_pending, let_deadlines_pass, sweep, end_owner, apply_release]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("make_room", ROOM, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("by", ["the same ledger", "another ledger"])
 async def test_every_way_of_making_room_serves_who_waits(

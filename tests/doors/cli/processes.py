@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.infrastructure.forked_tenure import ForkedTenure, run_forked
+
 TENURE = [sys.executable, "-m", "tenure.doors.cli"]
 PATIENCE_S = 30
 
@@ -23,33 +25,22 @@ def piped(
     url: str, *words: str, env: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command with pipes for its output."""
-    return subprocess.run(
-        [*TENURE, *words],
-        env=surroundings(url, env),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    return run_forked(words, env=surroundings(url, env), cwd=folder, errors="replace", timeout=PATIENCE_S)
 
 
-def started(url: str, *words: str) -> "subprocess.Popen[str]":
+def started(url: str, *words: str) -> ForkedTenure[str]:
     """Start a command that will be stopped."""
     # Whoever runs the tests in the background has them ignore interrupts, and what they start inherits that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    return subprocess.Popen(
-        [*TENURE, *words], env=surroundings(url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    return ForkedTenure[str](
+        words, env=surroundings(url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     )
 
 
 def on_terminal(url: str, *words: str, env: Mapping[str, str] | None = None) -> tuple[int, str]:
     """Run a command on a terminal of its own; return its exit code and all that it showed."""
     controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [*TENURE, *words], env=surroundings(url, env), stdin=terminal, stdout=terminal, stderr=terminal
-    )
+    process = ForkedTenure[bytes](words, env=surroundings(url, env), stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)
     shown = b""
     try:

@@ -32,6 +32,18 @@ KUBECONFIG = {
 }
 
 
+TEMPLATE = {
+    "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+    "kind": "Metal3DataTemplate",
+    "metadata": {"name": "nodepool-1"},
+    "spec": {
+        "clusterName": "cluster-1",
+        "metaData": {"objectNames": [{"key": "hostname", "object": "baremetalhost"}]},
+        "networkData": {"networks": {"ipv4": [{"id": "a", "link": "eno1", "ipAddressFromIPPool": "pool-1"}]}},
+    },
+}
+
+
 def leaves(group: click.Group, above: click.Context, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Yield every command that does something, with the words that lead to it."""
     for name in group.list_commands(above):
@@ -57,7 +69,9 @@ IN_A_CLUSTER = [
     words for words in EXAMPLES if words[0] == "vmpool" and words[1] != "manifests" and "--check" not in words
 ]
 """Examples that tests/integrations/vmpool/test_vmpool_commands.py runs, on a real API server."""
-HERE = [words for words in EXAMPLES if words not in IN_A_CLUSTER]
+ON_POOLS = [words for words in EXAMPLES if words[0] == "ipam"]
+"""Examples that tests/integrations/kubernetes/metal3/ledger/test_ipam_commands.py runs there."""
+HERE = [words for words in EXAMPLES if words not in IN_A_CLUSTER + ON_POOLS]
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +81,7 @@ def built_examples(built_deployments: Path, tmp_path_factory: pytest.TempPathFac
     shutil.copytree(built_deployments, folder)
     build_work(Site(folder))
     (folder / "admin.conf").write_text(json.dumps(KUBECONFIG), "utf-8")
+    (folder / "template.yaml").write_text(json.dumps(TEMPLATE), "utf-8")
     return folder
 
 
@@ -115,6 +130,7 @@ def test_help_shows_every_option_of_a_command_and_those_that_go_anywhere(path: t
     assert [flag for flag in [*options, "--store", "--json", "--no-color"] if flag not in shown] == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", HERE, ids=" ".join)
 def test_an_example_runs(words: list[str], site: Site) -> None:
     result = site.call(*words)
@@ -152,7 +168,7 @@ def test_the_tour_in_the_main_help_runs_in_order(site: Site) -> None:
 def test_every_verb_of_a_noun_of_several_files_is_in_its_help_and_in_the_reference(site: Site) -> None:
     page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
 
-    for noun in ("network", "instance", "deployment", "vmpool"):
+    for noun in ("network", "instance", "deployment", "vmpool", "ipam"):
         shown = site.text(noun, "--help")
         for verb in (path[1] for path in COMMANDS if path[0] == noun):
             assert f"\n  {verb} " in shown

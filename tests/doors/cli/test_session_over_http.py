@@ -248,6 +248,7 @@ def test_commands_say_and_do_over_a_server_what_they_do_on_the_store(twins: Twin
     assert MADE_UP.sub("…", repr(twins.here.state()[2:4])) == MADE_UP.sub("…", repr(twins.there.state()[2:4]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("code", "error", "words"), REFUSED, ids=lambda value: str(value)[:60])
 def test_what_is_refused_keeps_its_code_and_its_document(twins: Twins, code: int, error: str, words: list[str]) -> None:
     before = twins.there.state()

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.infrastructure.forked_tenure import ForkedTenure, run_forked
+
 START_S = 30
 STOP_S = 30
 TENURE = [sys.executable, "-W", "error", "-m", "tenure.doors.cli.main"]
@@ -39,7 +41,7 @@ class Answer:
 class Serving:
     """A running server."""
 
-    process: subprocess.Popen[str]
+    process: ForkedTenure[str]
     log: Path
     url: str = ""
     token: str | None = None
@@ -120,13 +122,14 @@ def serving(
     folder: Path, *flags: str, env: Mapping[str, str] | None = None, store: str | None = None
 ) -> Iterator[Serving]:
     """Run a server in a folder, on any free port, and stop it afterwards."""
-    words = [*TENURE, "serve", "--json", *(["--port", "0"] if "--port" not in flags else []), *flags]
+    words = ["serve", "--json", *(["--port", "0"] if "--port" not in flags else []), *flags]
     words += [] if store is None else ["--store", store]
     log = Path(tempfile.mkstemp(prefix="log-", dir=folder)[1])
     with log.open("w") as errors:
-        process = subprocess.Popen(
-            words, cwd=folder, env=environment(env), stdout=subprocess.PIPE, stderr=errors, encoding="utf-8"
-        )
+        process = ForkedTenure[str](
+            words, strict=True, cwd=folder, env=environment(env),
+            stdout=subprocess.PIPE, stderr=errors, encoding="utf-8",
+        )  # fmt: skip
     running = Serving(process, log)
     try:
         assert process.stdout is not None
@@ -149,10 +152,8 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def refused(folder: Path, flags: Sequence[str], env: Mapping[str, str] | None = None) -> tuple[int, Any]:
     """Start a server that must not start; return its exit code and the error it told."""
-    words = [*TENURE, "serve", "--json", *flags]
-    done = subprocess.run(
-        words, cwd=folder, env=environment(env), capture_output=True, encoding="utf-8", timeout=START_S, check=False
-    )
+    words = ["serve", "--json", *flags]
+    done = run_forked(words, strict=True, cwd=folder, env=environment(env), timeout=START_S)
     assert done.stdout == ""
     return done.returncode, json.loads(done.stderr.splitlines()[-1])["error"]
 

@@ -6,8 +6,7 @@
 import asyncio
 import json
 import os
-import signal
-import sys
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -20,9 +19,9 @@ from yarl import URL
 
 import tenure
 from tenure.doors.http.access.token_store import Made, TokenRequest, add_token
+from tests.infrastructure.forked_tenure import ForkedTenure
 
 API = "/api/v1"
-STARTS_WITHIN_S = 60
 STOPS_WITHIN_S = 30
 LOOSE = {"failures": 100_000}
 """Limits for tests that are wrong often, all from one address."""
@@ -99,7 +98,7 @@ class Server:
     store: str
     admin: str
     folder: Path
-    process: asyncio.subprocess.Process
+    process: ForkedTenure[str]
     settings: dict[str, Any]
     starts: int = 0
 
@@ -119,13 +118,18 @@ class Server:
 
     async def stop(self) -> int:
         """Ask it to stop, and return its exit code."""
-        if self.process.returncode is None:
-            self.process.send_signal(signal.SIGTERM)
-        return await asyncio.wait_for(self.process.wait(), STOPS_WITHIN_S)
+        self.process.terminate()
+        return await self._ended()
+
+    async def _ended(self) -> int:
+        code = await asyncio.to_thread(self.process.wait, STOPS_WITHIN_S)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
 
     async def restart(self) -> None:
         """Start it again where it was."""
-        await self.process.wait()
+        await self._ended()
         self.starts += 1
         log = self.folder / f"{self.starts:03}.log"
         self.process, _ = await _start(log, {**self.settings, "port": self.port})
@@ -170,20 +174,23 @@ async def running(store: str | None = None, *, admin: str | None = None, **setti
             await server.stop()
 
 
-async def _start(log: Path, settings: dict[str, Any]) -> tuple[asyncio.subprocess.Process, str]:
+async def _start(log: Path, settings: dict[str, Any]) -> tuple[ForkedTenure[str], str]:
     """Start ``tenure serve`` and wait until it says where it is."""
-    command = [sys.executable, "-W", "error", "-m", "tenure.doors.cli.main", "serve", "--json", *_flags(settings)]
+    return await asyncio.to_thread(_started, log, settings)
+
+
+def _started(log: Path, settings: dict[str, Any]) -> tuple[ForkedTenure[str], str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TENURE_S")}
     with log.open("wb") as errors:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=errors, env=kept
-        )
+        process = ForkedTenure[str](
+            ["serve", "--json", *_flags(settings)], strict=True, encoding="utf-8", env=kept,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+        )  # fmt: skip
     assert process.stdout is not None
-    line = await asyncio.wait_for(process.stdout.readline(), STARTS_WITHIN_S)
+    line = process.stdout.readline()
     if not line:
-        await process.wait()
-        said = await asyncio.to_thread(log.read_text, "utf-8")
-        raise RuntimeError(f"the server did not start:\n{said}")
+        process.communicate(timeout=STOPS_WITHIN_S)
+        raise RuntimeError(f"the server did not start:\n{log.read_text('utf-8')}")
     return process, str(json.loads(line)["url"])
 
 

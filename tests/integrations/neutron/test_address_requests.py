@@ -7,6 +7,8 @@ from tests.integrations.neutron.stage.kinds import each_once
 from tests.integrations.neutron.stage.ports import SMALL, address_of, book_of, change_of, fill, number_of
 from tests.integrations.neutron.stage.settings import Answer, port_of
 
+pytestmark = pytest.mark.halved
+
 MAC = "fa:16:3e:00:00:01"
 AUTOMATIC = {"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}
 

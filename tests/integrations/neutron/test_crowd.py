@@ -24,7 +24,6 @@ BASE = "neutron.db.db_base_plugin_v2.NeutronDbPluginV2"
 """The plugin that ML2 is made from: the same transactions around the driver, for a third of the cost."""
 
 
-@pytest.mark.each_kind
 def test_eight_processes_share_a_subnet_to_the_last_address(deployment: Deployment) -> None:
     with deployment.one_more(core_plugin=BASE, service_plugins="") as server:
         played = crowd_round(deployment, server, TIMES, CIDR, DELETES)

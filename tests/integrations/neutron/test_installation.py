@@ -17,6 +17,8 @@ from tests.integrations.neutron.stage.server import Refused
 from tests.integrations.neutron.stage.settings import Answer, port_of
 from tests.scale import in_proof
 
+pytestmark = pytest.mark.halved
+
 OTHER = {"database": "ledger", "ledger": "database"}
 LATE = "10.0.0.6"
 

@@ -14,6 +14,8 @@ from tests.integrations.neutron.stage.server import Refused
 from tests.integrations.neutron.stage.settings import port_of
 from tests.scale import in_proof
 
+pytestmark = pytest.mark.halved
+
 CHECKED = "router,tenure"
 """The service plugins of a server that looks whether it agrees before it starts."""
 

@@ -22,7 +22,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what Neutron imports is deprecated in places
     from tenure.integrations.neutron.database.tables import AllocationRow, DeploymentRow, SubnetRow
 
-pytestmark = pytest.mark.xdist_group("neutron-migration")  # the databases that ``upgraded`` makes are dear
+# The databases that ``upgraded`` makes are dear.
+pytestmark = [pytest.mark.xdist_group("neutron-migration"), pytest.mark.halved]
 
 VERSIONS = Path(tenure.__file__).parent / "integrations" / "neutron" / "migration" / "alembic_migrations" / "versions"
 TABLES: list[sa.Table] = [row.__table__ for row in (SubnetRow, AllocationRow, DeploymentRow)]
@@ -109,7 +110,7 @@ PLACES: dict[str, Callable[[], AbstractContextManager[str]]] = {
 }
 
 
-@pytest.fixture(scope="module", params=["postgresql", "mariadb", in_proof("sqlite")])
+@pytest.fixture(scope="module", params=["mariadb", in_proof("postgresql"), in_proof("sqlite")])
 def upgraded(request: pytest.FixtureRequest) -> Iterator[str]:
     """Give a database in which Neutron's tool made our tables."""
     with PLACES[request.param]() as url:

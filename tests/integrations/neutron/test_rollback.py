@@ -10,7 +10,7 @@ from tests.integrations.neutron.stage.ports import SMALL, book_of, change_of, fi
 from tests.integrations.neutron.stage.server import Refused
 from tests.integrations.neutron.stage.settings import Answer, port_of
 
-pytestmark = ledger_first
+pytestmark = [ledger_first, pytest.mark.halved]
 
 
 def test_a_port_is_in_every_book(deployment: Deployment) -> None:

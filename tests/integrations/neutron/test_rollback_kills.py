@@ -10,6 +10,8 @@ from tests.integrations.neutron.stage.ports import SMALL, book_of, fill, number_
 from tests.integrations.neutron.stage.server import Server
 from tests.integrations.neutron.stage.settings import port_of
 
+pytestmark = pytest.mark.halved
+
 
 @pytest.fixture
 def doomed(deployment: Deployment) -> Iterator[Server]:

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import pytest
+
 from tests.integrations.neutron.stage.deployment import Deployment
 from tests.integrations.neutron.stage.kinds import ledger_first
 from tests.integrations.neutron.stage.ports import SMALL, book_of
 from tests.integrations.neutron.stage.settings import Answer
 
-pytestmark = ledger_first
+pytestmark = [ledger_first, pytest.mark.halved]
 
 LOW = [{"start": "10.0.0.10", "end": "10.0.0.12"}]
 HIGH = [{"start": "10.0.0.100", "end": "10.0.0.102"}]

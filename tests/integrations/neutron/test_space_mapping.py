@@ -12,6 +12,8 @@ from tests.integrations.neutron.stage.kinds import with_one_ledger
 from tests.integrations.neutron.stage.ports import SMALL, address_of, book_of, number_of
 from tests.integrations.neutron.stage.server import Server
 
+pytestmark = pytest.mark.halved
+
 MAC = "fa:16:3e:00:00:01"
 OF_MAC = "2001:db8::f816:3eff:fe00:1"
 AUTOMATIC = {"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}

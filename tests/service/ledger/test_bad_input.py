@@ -98,6 +98,7 @@ def test_every_public_call_is_tried() -> None:
     assert {*kinds, *get_args(operations.Operation)} == {edits.Edit, *OPERATIONS}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("verb", verbs())
 def test_the_good_arguments_are_good(place: Seeded, verb: str) -> None:
     assert refused(place, verb, GOOD[verb]) is None
@@ -127,6 +128,7 @@ def _is_seconds(parameter: str, junk: object) -> bool:
     return parameter in ("wait_s", "lasts_s", "patience_s", "lingers_s", "keep_days") and type(junk) is float
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("verb", "parameter"), [(verb, name) for verb in verbs() for name in parameters(verb)])
 def test_junk_in_one_parameter_is_refused_by_its_name_or_is_no_junk(place: Seeded, verb: str, parameter: str) -> None:
     told = {}
@@ -139,6 +141,7 @@ def test_junk_in_one_parameter_is_refused_by_its_name_or_is_no_junk(place: Seede
     assert not any(told.values()), "\n".join(f"{call}: {text}" for call, text in told.items() if text)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("kind", "field"),
     [(kind, field) for kind in OPERATIONS for field in field_names(kind)],

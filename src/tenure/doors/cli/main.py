@@ -55,7 +55,7 @@ SECTIONS = {
         "import": "import_files:import_files",
         "audit": "audit_sources:audit",
         "export": "export:export",
-        "render": "render:render",
+        "render": "render.render_network:render",
         "backup": "backup_copy:backup",
         "restore": "backup_copy:restore",
         "copy": "backup_copy:copy",
@@ -69,6 +69,7 @@ SECTIONS = {
         "neutron": "neutron:neutron",
         "operator": "operator.run_operator:operator",
         "manifests": "operator.print_manifests:manifests",
+        "ipam": "ipam.ipam_group:ipam",
         "vmpool": "vmpool.vmpool_group:vmpool",
     },
     "Care": {
@@ -184,6 +185,12 @@ def main() -> None:
       tenure allocate net3 instance/web-0
       tenure show net3 --map
     """
+
+
+def kubectl_plug_in() -> NoReturn:
+    """Run ``kubectl tenure WORDS``, which kubectl finds by the name of this program, as ``tenure ipam WORDS``."""
+    main(["ipam", *sys.argv[1:]])
+    raise AssertionError("a command line ends its process")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 import tenure
 from tenure.doors.cli.main import main
 from tests.integrations.neutron.maintenance.maintenance_site import DATABASES, OURS, Site, built, digits, places
-from tests.scale import in_proof
 
 ROOT = Path(__file__).parents[4]
 PATIENCE_S = 120
@@ -143,7 +142,8 @@ def test_a_foreign_holder_makes_import_and_reconcile_end_with_findings(tmp_path:
         assert site.rows() == {}
 
 
-@pytest.mark.parametrize("database", ["mariadb", in_proof("postgresql")])
+@pytest.mark.proof
+@pytest.mark.parametrize("database", ["mariadb", "postgresql"])
 def test_an_import_that_was_killed_half_way_is_run_again(database: str) -> None:
     with built(database, "ledger") as site:
         for number in range(2):

@@ -117,6 +117,7 @@ async def test_every_route_has_a_case_and_asks_what_the_case_says() -> None:
     }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_nobody_without_a_good_token_is_let_in(stage: Stage, case: Case) -> None:
     before = await stage.ledger.last_change()

@@ -66,9 +66,13 @@ async def test_both_ways_answer_alike(server: Server, more: dict[str, Any]) -> N
     number = crc32(str(more).encode())
     long = await ask(server, {"owner": f"vm/long-{number}", **more}, LONG)
     async with server.client() as client:
-        before = await counted(client, SHORTCUTS)
-        short = await ask(server, {"owner": f"vm/short-{number}", **more})
-        taken = await counted(client, SHORTCUTS) - before
+        # A server that got no CPU for a while looks the token up anew, which is the long way.
+        for attempt in range(5):
+            before = await counted(client, SHORTCUTS)
+            short = await ask(server, {"owner": f"vm/short-{number}-{attempt}", **more})
+            taken = await counted(client, SHORTCUTS) - before
+            if taken:
+                break
 
     assert (short.status, taken) == (200, 1)
     assert told(short) == told(long)

@@ -131,6 +131,7 @@ def lasting_plan(server: Server) -> Server:
     return server
 
 
+@pytest.mark.sampled
 @good.parametrize()
 @some
 def test_what_the_document_allows_is_understood(case: "Case[Any]", plan: Server, session: requests.Session) -> None:
@@ -140,6 +141,7 @@ def test_what_the_document_allows_is_understood(case: "Case[Any]", plan: Server,
         assert not SHAPE.match(answer.json()["detail"]), answer.json()
 
 
+@pytest.mark.sampled
 @bad.parametrize()
 @few
 def test_what_the_document_forbids_is_refused(

@@ -202,6 +202,7 @@ async def test_every_example_is_as_its_schema_says(name: str) -> None:
             checker(parameter["schema"]).validate(value)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", sorted(set(EXAMPLES) - NEEDS_A_TRUE_TOKEN - STREAMS))
 async def test_every_example_is_true(admin: Client, name: str) -> None:
     [endpoint] = [each for each in ENDPOINTS if each.name == name]

@@ -139,6 +139,7 @@ async def test_every_route_is_here() -> None:
     assert set(FAILURES) == {endpoint.name for endpoint in ENDPOINTS}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 async def test_a_request_that_fails_is_told_why_and_changes_nothing(admin: Client, endpoint: Endpoint) -> None:
     status, code, field, asked = FAILURES[endpoint.name]

@@ -6,6 +6,7 @@ from tests.integrations.bosh.conformance.maker import live
 from tests.integrations.bosh.conformance.town import Town
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "seed", [*range(10), 90237]
 )  # the last met two VMs on one address, one of them waited for again

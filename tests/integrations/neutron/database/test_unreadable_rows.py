@@ -9,6 +9,8 @@ from tests.integrations.neutron.maintenance.maintenance_site import Site, built,
 from tests.integrations.neutron.stage.deployment import Deployment
 from tests.integrations.neutron.stage.kinds import LEDGER_ONCE, each_once, site_kinds, some
 
+pytestmark = pytest.mark.halved
+
 KINDS = site_kinds(("postgresql", "ledger"), ("mariadb", "ledger"), ("mariadb", "database"), once=LEDGER_ONCE)
 CARRIED = ["10.60.0.7", "10.60.0.8", "10.60.0.9"]
 

@@ -15,6 +15,8 @@ from tenure.integrations.neutron.space_mapping import Spaces
 from tenure.kernel.errors import Conflict
 from tests.integrations.neutron.maintenance.maintenance_site import Site, built, digits, kinds
 
+pytestmark = pytest.mark.halved
+
 POOL = [("10.0.0.2", "10.0.0.254")]
 CARRIED = ["10.0.0.1", "10.0.0.7", "10.0.0.8", "10.0.0.200"]
 KNOWN = "5a3c7c3e-9d0b-4b52-8f5e-0d8c1a2b3c4d"

@@ -16,6 +16,8 @@ from tenure.kernel.errors import Conflict
 from tests.integrations.neutron.maintenance.maintenance_site import NEUTRONS, Site, built, digits, kinds
 from tests.scale import in_proof
 
+pytestmark = pytest.mark.halved
+
 POOL = [("10.0.0.2", "10.0.0.254")]
 CARRIED = ["10.0.0.1", "10.0.0.7", "10.0.0.8", "10.0.0.200"]
 SPARE = "10.0.0.50"

@@ -10,6 +10,8 @@ from tests.integrations.neutron.maintenance.maintenance_site import DATABASES, S
 from tests.integrations.neutron.stage.kinds import LEDGER_ONCE, site_kinds
 from tests.scale import runs
 
+pytestmark = pytest.mark.halved
+
 with_every_kind = pytest.mark.parametrize("kind", site_kinds(once=LEDGER_ONCE))
 ADDRESSES = runs(2_000, 10_000, proof=10_000)
 

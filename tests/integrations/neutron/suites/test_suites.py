@@ -19,7 +19,8 @@ def test_neutrons_suite_of_pluggable_backends_passes_with_the_driver(number: int
     assert outcome.tests >= PLUGGABLE.least // pieces
 
 
-@pytest.mark.parametrize("mode", [LEDGER, in_proof(DATABASE)])
+@pytest.mark.proof
+@pytest.mark.parametrize("mode", [LEDGER, DATABASE])
 def test_the_stock_drivers_own_tests_pass_with_the_driver(mode: str) -> None:
     outcome = run_piece(BLACK_BOX, mode)
 

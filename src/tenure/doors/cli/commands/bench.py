@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.shared_options import FiniteRange
 from tenure.doors.cli.output.print_answer import answer, table_lines
 from tenure.doors.cli.session import Session, pass_session, run_alone
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -30,7 +31,7 @@ class Measure:
 
 
 @command("bench")
-@click.option("--seconds", type=click.FloatRange(0.05, 60), default=2.0, show_default=True, help="How long each part.")
+@click.option("--seconds", type=FiniteRange(0.05, 60), default=2.0, show_default=True, help="How long each part.")
 @click.option("--policy", type=click.Choice(["lowest", "random"]), default="random", show_default=True)
 @pass_session
 def bench(session: Session, seconds: float, policy: str) -> None:

@@ -61,12 +61,13 @@ EXIT_MEANINGS = {
     FINDINGS: "done, and there are findings: `verify`, `audit` or a dry run of an import found something, something of "
     "a Neutron is left that cannot be repaired, a hook failed after an operation on an instance, a VM could not be "
     "cleaned up, or there is something to deploy (with `--exit-code`)",
-    USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`, `document_rejected`), or "
-    "too much at once (`too_large`); nothing was changed",
+    USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`, `document_rejected`, "
+    "`template_refused`, `bad_argument`), or too much at once (`too_large`); nothing was changed",
     3: "nothing goes by that name (`not_found`)",
     4: "the present state forbids it: `conflict`, `already_exists`, `address_in_use`, `address_reserved`, `overlap`, "
     "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`, `unreadable`, "
-    "`deployment_refused`, `pool_swap_conflict`, `pool_state_unreadable`, `pool_too_large`, `pool_write_refused`, "
+    "`deployment_refused`, `pool_swap_conflict`, `pool_state_unreadable`, `pool_state_misplaced`, `pool_too_large`, "
+    "`pool_write_refused`, `pool_namespace_missing`, "
     "`node_name_taken`, `node_mismatch`, `vm_not_ready`, `vm_work_unfinished`, `recovery_interrupted`",
     NOTHING_FREE: "nothing is free (`pool_exhausted`, `vm_pool_exhausted`; `deployment_refused` as "
     "NetworkReservationNotEnoughCapacity)",

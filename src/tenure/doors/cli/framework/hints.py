@@ -23,7 +23,9 @@ OTHER_SERVER = "look at `--server` or TENURE_SERVER: it may be of another releas
 
 HINTS = {
     "invalid": "`tenure {command} --help` shows what may be written",
+    "bad_argument": "`tenure {command} --help` shows what may be written",
     "address_outside_subnet": "`tenure subnet list {network}` shows its blocks; `tenure subnet add` adds one",
+    "template_refused": "mend the fields that are named; `tenure render metal3 --help` shows what may be written",
     "not_found": "`tenure show` lists what there is",
     "conflict": "read again with `tenure show`, then decide",
     "already_exists": "choose another name or slot, or use what exists: `tenure show`",
@@ -177,7 +179,9 @@ VM_POOL_HINTS = {
     "takes more addresses",
     "pool_swap_conflict": "run the same command again; `--operation-timeout` gives it more time",
     "pool_state_unreadable": "`kubectl get configmap NAME -o yaml` shows it; `tenure vmpool repair "
-    "--replace-unreadable` copies it aside and begins with nothing allocated",
+    "--replace-unreadable` copies it aside; without a readable state nothing is allocated then",
+    "pool_state_misplaced": "`tenure vmpool verify` shows what is there; `tenure vmpool repair` moves it to data",
+    "pool_namespace_missing": "`kubectl create namespace {namespace}` makes it; `--pool-namespace` names another one",
     "pool_unavailable": "run the same command again: under the same id it gets the same VM",
     "pool_forbidden": "`tenure vmpool manifests --pool-configmap-name NAME` prints the role that is needed",
     "pool_too_large": "`tenure vmpool status` shows the size; several pools have a ConfigMap each",

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, and how their words are read."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,18 @@ from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.plan.edits import KEEP
 from tenure.kernel.plan.plan_model import Policy
 from tenure.service.allocator.claim import REACHES
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range. Unlike click's own, it refuses nan and infinity, which compare with every bound as fine."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read a number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -373,6 +373,7 @@ ANSWERS: dict[str, str] = {
     "audit": "`sources`, `ok`, `compared`, `faults` and `discrepancies`",
     "export": "the export itself; with `--output`, `file` and `format`",
     "render": "`text` (or `zones`, or with a file `file` or `files`) and `left_out`",
+    "render metal3": "`metaData` and `networkData` (or with a file `file`), `claims` with their addresses, and `notes`",
     "backup, restore, copy": "a copy",
     "neutron verify, reconcile, import": "a Neutron report",
     **DEPLOYMENT_ANSWERS,
@@ -381,7 +382,14 @@ ANSWERS: dict[str, str] = {
     "token revoke": "a token",
     "serve": "once it serves, one line: `url`, `store` and `token` (the first one, or null); `--check`: all settings",
     "operator": "once it runs, one line: `url`, `identity` and `controllers`; `--check`: all settings, and `server`",
-    "manifests": "a Kubernetes `List`, which `kubectl apply -f -` takes as well",
+    "manifests": "a Kubernetes `List`, which `kubectl apply -f -` takes as well; with `--metadata` a `Metadata`",
+    "ipam why": "`address`, `pools` (`pool`, `status`, `text`, `claim`, `object`, `since`) and `ledgers` (`network`, "
+    "`address` and `findings`, as of `why`)",
+    "ipam free": "`pool`, `total`, `free`, `used`, `kept`, `waiting` and `next` (a list); on a ledger also `network` "
+    "and `held_by_others`",
+    "ipam history": "`address`, `tenures`, `trimmed` and `complete_since`",
+    "ipam import, export": "`network`, `realm`, `ok`, `written`, `addresses` and `unchanged` (`address`, `owner`, "
+    "`labels`), and `collisions` (`address`, `owner`, `reason`)",
     **VM_POOL_ANSWERS,
     "archive": "`moved`: how many changes",
     "verify": "`clean` and `breaches` (`invariant`, `text`)",

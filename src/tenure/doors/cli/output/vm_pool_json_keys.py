@@ -3,6 +3,7 @@
 Keys = dict[str, str]
 
 VM_ALLOCATION: Keys = {
+    "pool": "the name of the pool that the VM is of",
     "allocation_id": "under which id it is allocated",
     "ip": "the address of the VM",
     "node_name": "the node that allocated it",
@@ -13,6 +14,7 @@ VM_ALLOCATION: Keys = {
 
 VM_POOL_STATUS: Keys = {
     "pool": "namespace and name of the ConfigMap",
+    "mode": "where allocations are kept: `configmap`, `per-ip`, `shards` or `ledger`",
     "total": "available and in use; not what is configured",
     "available": "how many VMs are free",
     "in_use": "how many are allocated",
@@ -23,15 +25,15 @@ VM_POOL_STATUS: Keys = {
     "is_there": "whether there is a ConfigMap with a state",
     "version": "of the state: how often it was written",
     "last_updated": "when, or null",
-    "size_bytes": "of all values of the ConfigMap",
+    "size_bytes": "of all values of the ConfigMap; 0 in other modes",
     "largest_bytes": "how large they may be",
     "warnings": "what an operator should know",
 }
 
 VM_POOL_FINDING: Keys = {
-    "kind": "`unknown`, `duplicate`, `missing`, `double_allocated`, `invalid`, `outside_pool`, `misnamed` or "
-    "`respelled`",
-    "ip": "the address",
+    "kind": "`unknown`, `duplicate`, `missing`, `double_allocated`, `invalid`, `outside_pool`, `misnamed`, "
+    "`respelled`, `misplaced` or `unreadable_notes`",
+    "ip": "the address, or empty",
     "allocation_id": "the id, or null",
     "message": "what is wrong, and what a repair does about it",
     "is_change": "whether a repair changes something for it",
@@ -61,11 +63,14 @@ ANSWERS: dict[str, str] = {
     "vmpool allocate, get": "a VM allocation",
     "vmpool deallocate": '`{"released": true}` or false',
     "vmpool list": "a list of VM allocations",
-    "vmpool status": "a VM pool status",
+    "vmpool status": "a VM pool status; of several pools, a list of them",
     "vmpool verify": "`ok` and `findings` (VM pool findings)",
-    "vmpool repair": "`is_written`, `findings` (VM pool findings) and `copy` (the ConfigMap with what could not be "
-    "read, or null)",
+    "vmpool repair": "`is_written`, `findings` (VM pool findings), `unfinished` (how many writes of killed processes "
+    "were removed), `copy` (the ConfigMap with what could not be read, or null), `replaced` (a list of `state` and "
+    "`notes`: what was begun afresh) and `in_use` (how many VMs are allocated now)",
     "vmpool recover": "a VM pool recovery",
-    "vmpool agent": "once it runs, one line: `url`, `pool` and `node_name`; `--check`: all settings",
+    "vmpool move": "`from` and `to` (modes), `allocations` (how many) and `is_moved` (false if it was there already)",
+    "vmpool agent": "once it runs, one line: `url`, `pool` and `node_name`; `--check`: all settings, of several pools "
+    "a list",
     "vmpool manifests": "a Kubernetes `List`, which `kubectl apply -f -` takes as well",
 }

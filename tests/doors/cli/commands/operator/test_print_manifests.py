@@ -90,3 +90,11 @@ def test_without_a_reader_of_yaml_the_message_says_what_to_install(site: Site, m
     _, error = site.error("manifests")
 
     assert error["message"].startswith("manifests: yaml is missing: pip install 'tenure[kubernetes]'")
+
+
+@pytest.mark.parametrize("given", ["", ",", " , "])
+def test_namespaces_that_name_none_are_refused_since_none_would_be_all(site: Site, given: str) -> None:
+    code, error = site.error("manifests", "--namespaces", given)
+
+    assert code == 2
+    assert "names none" in error["message"]
