@@ -80,7 +80,8 @@ def until_asked(space: Namespace, replica: Replica) -> None:
         try:
             space.ask("POST", f"{IP_CLAIM.path(space.name)}?dryRun=All", {**body, "spec": {"pool": {"name": "none"}}})
         except RefusedByServer as error:
-            assert "failed to verify certificate" in str(error), error
+            if "failed to verify certificate" not in str(error):
+                raise
         return asked(replica) >= before + 2  # both webhooks
 
     until(is_asked)
