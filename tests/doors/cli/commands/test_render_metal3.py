@@ -153,6 +153,25 @@ def test_files_may_know_the_machine_its_host_its_number_and_its_addresses(worked
     assert document["claims"] == {"blue-md-0-7-bm-v4": "10.40.8.29", "blue-md-0-7-bm-v6": "fd20:7:8::101"}
 
 
+def test_a_machine_that_is_new_gets_neither_the_number_nor_the_address_of_another(worked: Site) -> None:
+    """The files have what a cluster has: the first machine of the template, with the first address."""
+    spec = {"index": 0, "template": {"name": "blue-md-0"}, "claim": {"name": "first"}}
+    held = {"address": "10.40.8.20", "pool": {"name": "bm-v4"}, "claim": {"name": "blue-md-0-0-bm-v4"}}
+    objects = [
+        {"kind": "Metal3Data", "metadata": {"name": "blue-md-0-0"}, "spec": spec},
+        {"kind": "IPAddress", "metadata": {"name": "a"}, "spec": held},
+    ]
+    (worked.folder / "live.json").write_text(json.dumps({"kind": "List", "items": objects}), "utf-8")
+    words = ("render", "metal3", "template.yaml", "pools.yaml", "live.json", "--machine", "new")
+    document = worked.json(*words)
+
+    assert document["metaData"]["idx"] == "n102"
+    assert document["claims"]["blue-md-0-1-bm-v4"] == "10.40.8.21"
+    code, error = worked.error(*words, "--index", "0")
+    assert code != 0
+    assert error["message"] == "index: 0 is that of another machine, by Metal3Data 'blue-md-0-0'"
+
+
 def test_ks7_fixed_addresses_are_found_by_the_name_of_the_claim(worked: Site) -> None:
     pools = POOLS.replace("prefix: 22", "prefix: 22\n  preAllocations: {rack3-u12-bm-v4: 10.40.8.25}")
     (worked.folder / "pools.yaml").write_text(pools, "utf-8")
@@ -193,6 +212,8 @@ def test_a_file_is_written_whole(worked: Site) -> None:
     [
         (("--pool", "x=10.0.0.1/24"), "--pool: the template needs no address of 'x'; it needs: bm-v4, bm-v6"),
         (("--pool", "bm-v4"), "is not of the form NAME=ADDRESS/PREFIX"),
+        (("--pool", "bm-v4=ledger:"), "is not of the form NAME=ADDRESS/PREFIX or NAME=ledger:NETWORK"),
+        (("--host", "Rack 3"), "host: must be the name of an object"),
         (("--pool", "bm-v4=10.0.0.1/33"), "is not a length of IPv4"),
         (("--pool", "bm-v4=10.0.0.1/24,ntp=10.0.0.2"), "neither gateway=ADDRESS nor dns=ADDRESS"),
         (("--pool", "bm-v4=fd00::1/64"), "spec.networkData.networks.ipv4[0]: fd00::1 of the pool is of another family"),
@@ -208,7 +229,13 @@ def test_what_is_wrong_is_said(worked: Site, words: tuple[str, ...], reason: str
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("a: [", "this is no YAML"), ("- a\n", "a document is no object"), ("a: 1\na: 2\n", "line 2: 'a' is there twice")],
+    [
+        ("a: [", "this is no YAML"),
+        ("- a\n", "['a'] is no object of Kubernetes"),
+        ("a: 1\na: 2\n", "line 2: 'a' is there twice"),
+        ("a: &a {b: *a}\n", "aliases"),
+        ('a: "\\ud800"\n', "line 1: half of a character"),
+    ],
 )
 def test_a_file_that_is_no_yaml_is_refused_with_its_name(worked: Site, text: str, reason: str) -> None:
     (worked.folder / "broken.yaml").write_text(text, "utf-8")

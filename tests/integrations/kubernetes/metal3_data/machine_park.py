@@ -144,6 +144,15 @@ class MachinePark(Namespace):
 
         return until(look)
 
+    def claim_error(self, machine: str) -> str:
+        """Wait until the Metal3DataClaim of a machine has an error, and return it."""
+
+        def look() -> str:
+            text: str = ((self.get(self.data_claims, machine) or {}).get("status") or {}).get("errorMessage") or ""
+            return text
+
+        return until(look)
+
     def left(self) -> list[str]:
         """Return what is there of machines' data, claims, addresses and secrets."""
         kinds = (self.data_claims, self.datas, IP_CLAIM, IP_ADDRESS, SECRET)

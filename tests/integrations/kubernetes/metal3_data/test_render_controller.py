@@ -14,7 +14,7 @@ from tenure.integrations.kubernetes.metal3_data.template.machine_reading import 
 from tenure.integrations.kubernetes.metal3_data.template.read_template import ADDRESSES, PER_NETWORK
 from tenure.integrations.kubernetes.runtime.resource_types import SECRET, Object, key_of, uid_of
 from tests.integrations.kubernetes.metal3.serving import OperatorThread, settings_for, until
-from tests.integrations.kubernetes.metal3_data.machine_park import CONTROLLERS, MachinePark, rendering_in
+from tests.integrations.kubernetes.metal3_data.machine_park import CONTROLLERS, MachinePark, owner_of, rendering_in
 
 DATA_FINALIZER = "metal3data.infrastructure.cluster.x-k8s.io"
 ANNOTATED = {"object": "baremetalhost", "annotation": "pool"}
@@ -146,6 +146,23 @@ def test_r7_a_claim_of_another_owner_is_not_used_but_waited_for(park: MachinePar
     assert addresses_of(park, "m") == ["10.0.0.1"]
 
 
+def test_r7_a_claim_for_another_kind_of_pool_is_not_used(park: MachinePark) -> None:
+    """Its address would be of a pool that the template does not name any more."""
+
+    def network_data(kind: str) -> Object:
+        reference = {"name": "icp", "apiGroup": "ipam.cluster.x-k8s.io", "kind": kind}
+        return {"networks": {"ipv4": [{"id": "n", "link": "e", "fromPoolRef": reference}]}}
+
+    park.template("t", networkData=network_data("InClusterIPPool"))
+    park.machine("m", template="t")
+    until(lambda: park.get(CLUSTER_API_CLAIM, "t-0-icp"))
+    park.patch(park.templates, "t", {"spec": {"networkData": network_data("GlobalInClusterIPPool")}})
+
+    assert park.error("m", "IP") == "IPAddressClaim t-0-icp is not for GlobalInClusterIPPool icp"
+    park.remove_machine("m")
+    until(lambda: park.get(CLUSTER_API_CLAIM, "t-0-icp") is None)
+
+
 def test_a_pool_that_does_not_exist_is_reported_with_the_path_of_the_field(park: MachinePark) -> None:
     """No claim is made until it exists; then the machine goes on."""
     park.template("t", networkData=networks("p"), metaData={})
@@ -163,15 +180,23 @@ def test_a_bad_template_is_reported_on_the_machine_and_nothing_is_half_rendered(
     links = {"ethernets": [{"type": "phy", "id": "e", "macAddress": {"fromHostInterface": "eno9"}}]}
     park.template("t", metaData={"strings": [{"key": "a", "value": "b"}]}, networkData={"links": links})
     park.template("u", metaData=TWICE)
+    reference = {"name": "p", "apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool"}
+    two_kinds = [{"id": "a", "link": "e", "fromPoolRef": reference}, *networks("p")["networks"]["ipv4"]]
+    park.template("v", metaData={}, networkData={"networks": {"ipv4": two_kinds}})
     park.host("h", cards={"eno1": "0c:42:a1:5e:10:02"})
     park.machine("m", "h", "t")
     park.machine("n", "h2", "u")
+    park.machine("o", "h3", "v")
 
     assert (
         park.error("m", "spec") == "spec.networkData.links.ethernets[0].macAddress: the host has no network card 'eno9'"
     )
     assert park.get(SECRET, "m-metadata") is None
     assert park.error("n", "spec").startswith("spec.metaData.namespaces[0].key: 'a' is there twice")
+    path = "spec.networkData.networks.ipv4[1].ipAddressFromIPPool"
+    assert park.error("o", "spec").startswith(f"{path}: IPPool of ipam.metal3.io has the name of InClusterIPPool of")
+    assert not [*park.all(IP_CLAIM), *park.all(CLUSTER_API_CLAIM)]
+    assert park.get(SECRET, "o-metadata") is None
     park.inspect("h", {"eno9": "0c:42:a1:5e:10:09"})
     assert park.rendered("m")[1]["links"][0]["ethernet_mac_address"] == "0c:42:a1:5e:10:09"
 
@@ -409,11 +434,18 @@ def test_a_claim_without_a_machine_is_refused_on_itself(park: MachinePark) -> No
     park.template("t", metaData={})
     park.create(park.data_claims, "alone", {"template": {"name": "t", "namespace": park.name}})
 
-    def message() -> str:
-        text: str = ((park.get(park.data_claims, "alone") or {}).get("status") or {}).get("errorMessage") or ""
-        return text
+    assert park.claim_error("alone") == "Metal3Machine not found in owner references"
+    assert not park.all(park.datas)
 
-    assert until(message) == "Metal3Machine not found in owner references"
+
+def test_a_template_of_another_namespace_is_refused_on_the_claim(park: MachinePark) -> None:
+    """CAPM3's webhooks do not let such claims in; a template of the same name at home is not the one that is named."""
+    park.template("t", metaData={})
+    owner = owner_of(park.metal3_machines, park.machine("m"))
+    spec = {"template": {"name": "t", "namespace": "elsewhere"}}
+    park.create(park.data_claims, "m", spec, ownerReferences=[owner])
+
+    assert park.claim_error("m") == "spec.template.namespace: 'elsewhere' is not the claim's own namespace"
     assert not park.all(park.datas)
 
 

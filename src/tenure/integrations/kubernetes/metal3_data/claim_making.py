@@ -3,7 +3,7 @@
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_reference
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import METAL3, kind_of
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL, field, labels_of, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL, field, labels_of, mapping, text
 from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     DATA_FINALIZER,
@@ -89,9 +89,8 @@ class ClaimMaking:
         claim = next((owned[name] for name in names if name in owned), None)
         if claim is None:
             claim = await self._made(data, needed, names[0])
-        reference = kind.reference_of(claim) if kind is METAL3 else None
-        if reference is not None and reference.pool[1] != needed.pool.name:
-            raise NotServedYet(f"{kind.claim.kind} {key_of(claim)[1]} is not for pool {needed.pool.name}")
+        if not _is_for(claim, needed):
+            raise NotServedYet(f"{kind.claim.kind} {key_of(claim)[1]} is not for {needed.pool.kind} {needed.pool.name}")
         return claim
 
     async def _made(self, data: Object, needed: NeededAddress, name: str) -> Object:
@@ -138,6 +137,14 @@ class ClaimMaking:
             text(spec, "gateway"),
             tuple(field(spec, "dnsServers") or ()),
         )
+
+
+def _is_for(claim: Object, needed: NeededAddress) -> bool:
+    """Return whether a claim is for the pool that is needed: its template may be another one by now."""
+    if claim_kind(needed) is METAL3:
+        return text(claim, "spec", "pool", "name") == needed.pool.name
+    pool = needed.pool
+    return mapping(claim, "spec", "poolRef") == {"apiGroup": pool.group, "kind": pool.kind, "name": pool.name}
 
 
 def _error_of(claim: Object) -> str:

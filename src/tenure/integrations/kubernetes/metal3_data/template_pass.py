@@ -101,6 +101,9 @@ class TemplatePasses:
         data = self._data_of(claim) or await self._adopted(claim)
         if data is not None:
             await self._say(claim, key_of(data))
+        elif (elsewhere := text(claim, "spec", "template", "namespace")) not in ("", key_of(claim)[0]):
+            if self._serves(claim):
+                await self._refuse(claim, f"spec.template.namespace: {elsewhere!r} is not the claim's own namespace")
         elif template is not None and not self._leftovers(claim):  # else it is woken when those are gone
             await self._begin(template, claim)
 

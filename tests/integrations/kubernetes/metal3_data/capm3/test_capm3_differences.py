@@ -14,7 +14,13 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_POOL,
 )
 from tenure.integrations.kubernetes.runtime.resource_types import SECRET, Object, key_of
-from tests.integrations.kubernetes.metal3.serving import OperatorThread, operator_in, settings_for, until
+from tests.integrations.kubernetes.metal3.serving import (
+    OperatorThread,
+    RefusedByServer,
+    operator_in,
+    settings_for,
+    until,
+)
 from tests.integrations.kubernetes.metal3_data.capm3.capm3_manager import capm3_manager
 from tests.integrations.kubernetes.metal3_data.capm3.capm3_park import WITHIN_S, Capm3Park
 from tests.integrations.kubernetes.metal3_data.capm3.conftest import Capm3Cluster
@@ -91,6 +97,19 @@ def test_a_key_that_is_there_twice_has_the_last_value_and_is_refused_by_ours(
     with taken_over(capm3_cluster, capm3_park, metaData=meta_data) as theirs:
         assert theirs["m-metadata"]["content"]["a"] == "text"
         assert capm3_park.error("m", "spec").startswith("spec.metaData.namespaces[0].key: 'a' is there twice")
+
+
+def test_a_template_that_is_there_cannot_be_changed_and_with_ours_it_can(
+    capm3_cluster: Capm3Cluster, capm3_park: Capm3Park
+) -> None:
+    """Ours is ``test_r8_a_machine_that_is_ready_stays_so_whatever_becomes_of_its_template``."""
+    with capm3_manager(capm3_park.server, capm3_cluster.place):
+        capm3_park.cluster()
+        capm3_park.template("t", metaData={"namespaces": [{"key": "a"}]})
+        changed = {"spec": {"metaData": {"namespaces": [{"key": "b"}]}}}
+
+        with pytest.raises(RefusedByServer, match="cannot be modified"):
+            capm3_park.patch(capm3_park.templates, "t", changed)
 
 
 def test_a_bond_without_links_has_null_and_an_empty_list_with_ours(

@@ -16,6 +16,7 @@ from tests.integrations.kubernetes.metal3_data.capm3.capm3_manager import capm3_
 from tests.integrations.kubernetes.metal3_data.capm3.capm3_park import WITHIN_S, Capm3Park
 from tests.integrations.kubernetes.metal3_data.capm3.conftest import Capm3Cluster
 from tests.integrations.kubernetes.metal3_data.machine_park import IMAGE, rendering_in
+from tests.integrations.kubernetes.metal3_data.odd_template import add_odd_pools, odd_spec
 from tests.integrations.kubernetes.metal3_data.whole_template import (
     add_machine,
     add_pools,
@@ -50,6 +51,14 @@ def whole_template(version: str) -> Callable[[Capm3Park], None]:
     return make
 
 
+def odd_values(park: Capm3Park) -> None:
+    """Make two machines of a template whose values are odd, and all allowed."""
+    add_odd_pools(park)
+    park.template_in("v1beta1", "odd", **odd_spec())
+    for number in range(2):
+        park.machine(f"m{number}", template="odd")
+
+
 def shared_pool(park: Capm3Park) -> None:
     """Make machines of a control plane and of two deployments, whose templates share a pool (story 2)."""
     park.pool("p", "10.0.0.1-10.0.0.9", prefix=24, gateway="10.0.0.254")
@@ -64,6 +73,7 @@ MAKERS = {
     "worked-example": worked_example,
     "whole-v1beta1": whole_template("v1beta1"),
     "whole-v1beta2": whole_template("v1beta2"),
+    "odd-values": odd_values,
     "shared-pool": shared_pool,
 }
 

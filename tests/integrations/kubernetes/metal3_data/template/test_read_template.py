@@ -79,6 +79,16 @@ def network_data(**networks: Any) -> Document:
             "is missing",
         ),
         (
+            template_with(metaData={"fromHostInterfaces": [{"key": "a", "interface": "e", "fromBootMAC": True}]}),
+            "spec.metaData.fromHostInterfaces[0].interface",
+            "must be empty where fromBootMAC is true",
+        ),
+        (
+            template_with(metaData={"fromHostInterfaces": [{"key": "a", "fromBootMAC": "yes"}]}),
+            "spec.metaData.fromHostInterfaces[0].fromBootMAC",
+            "must be true or false, not 'yes'",
+        ),
+        (
             template_with(metaData={"ipAddressesFromIPPool": [{"key": "a"}]}),
             "spec.metaData.ipAddressesFromIPPool[0].name",
             "is missing",

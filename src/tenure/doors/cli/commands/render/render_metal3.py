@@ -15,7 +15,8 @@ from tenure.kernel.errors import Invalid
 from tenure.kernel.extras import how_to_install
 
 if TYPE_CHECKING:
-    from tenure.integrations.kubernetes.metal3_data.offline.pool_choices import FiledPools, LedgerNetwork, PoolChoice
+    from tenure.integrations.kubernetes.metal3_data.offline.filed_pools import FiledPools
+    from tenure.integrations.kubernetes.metal3_data.offline.pool_choices import LedgerNetwork, PoolChoice
     from tenure.integrations.kubernetes.metal3_data.template.machine_facts import PoolAddress
     from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import NeededAddress
     from tenure.integrations.kubernetes.metal3_data.template.render_data import RenderedData
@@ -30,7 +31,10 @@ PARTS = {"metadata": "metaData", "networkdata": "networkData"}
 @click.option("--machine", "metal3_machine", required=True, metavar="NAME", help="The Metal3Machine to render for.")
 @click.option("--template", metavar="NAME", help="Which template, where the files have several.")
 @click.option(
-    "--index", type=click.IntRange(0), metavar="N", help="Its number [default: that of its Metal3Data, else 0]."
+    "--index",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Its number [default: that of its Metal3Data, else the lowest that no other has].",
 )
 @click.option("--host", metavar="NAME", help="Its BareMetalHost [default: what the files say, else --machine].")
 @click.option("--capi-machine", metavar="NAME", help="Its Machine [default: what the files say, else --machine].")
@@ -71,8 +75,14 @@ def metal3(
       tenure render metal3 template.yaml --machine node-1 --host rack3-u12 --pool pool-1=192.168.0.11/24
     """
     try:
-        from tenure.integrations.kubernetes.metal3_data.offline.object_files import MachineNames, facts_of, read_objects
-        from tenure.integrations.kubernetes.metal3_data.offline.pool_choices import FiledPools, read_choices
+        from tenure.integrations.kubernetes.metal3_data.offline.filed_machine import (
+            MachineNames,
+            facts_of,
+            namespace_of,
+        )
+        from tenure.integrations.kubernetes.metal3_data.offline.filed_pools import FiledPools
+        from tenure.integrations.kubernetes.metal3_data.offline.object_files import read_objects
+        from tenure.integrations.kubernetes.metal3_data.offline.pool_choices import read_choices
         from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import NeededAddresses
         from tenure.integrations.kubernetes.metal3_data.template.read_template import read_template
         from tenure.integrations.kubernetes.metal3_data.template.render_data import RenderRules, render_data
@@ -81,16 +91,18 @@ def metal3(
         if error.name != "yaml":
             raise
         raise Invalid(f"render metal3: {error.name} is missing: {how_to_install('kubernetes')}") from None
-    objects = read_objects(files)
-    read, translated = read_template(objects.template(template))
     names = MachineNames(metal3_machine, capi_machine, host, index)
-    facts = facts_of(objects, names, read.name, read.namespace or "default")
+    everything = read_objects(files)
+    read, translated = read_template(everything.template(template))
+    namespace = namespace_of(everything, read.namespace, metal3_machine)
+    objects = everything.within(namespace)
+    facts, notes = facts_of(objects, names, read.name, namespace)
     begin = facts.objects[ObjectSort.HOST].name if claims_by_host else f"{read.name}-{facts.index}"
     claims = {f"{begin}-{each.suffix}": each for each in NeededAddresses(read, facts)}
     filed = FiledPools(objects)
     addresses = _addresses(session, claims, read_choices(pools), filed, owner or f"metal3machine/{metal3_machine}")
     rendered = render_data(read, facts, addresses, RenderRules(dns_in_meta_data=not like_capm3))
-    _tell(session, rendered, only, output, [*translated, *filed.notes], {
+    _tell(session, rendered, only, output, [*translated, *objects.notes, *notes, *filed.notes], {
         name: addresses[needed].address for name, needed in claims.items()
     })  # fmt: skip
 

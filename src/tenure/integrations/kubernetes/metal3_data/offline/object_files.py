@@ -1,5 +1,7 @@
-"""Objects of a cluster as files have them: a template, and what is known of a machine."""
+"""Objects of a cluster as files have them: read once, with the shape that an API server would have insisted on."""
 
+import copy
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,23 +9,33 @@ from typing import Any
 
 import yaml
 
+from tenure.integrations.kubernetes.metal3.admission.seed_spellings import SEED_SPELLINGS, Treatment, respell
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, mapping, text
 from tenure.integrations.kubernetes.metal3_data.template.data_yaml import read_documents
-from tenure.integrations.kubernetes.metal3_data.template.machine_facts import MachineFacts
-from tenure.integrations.kubernetes.metal3_data.template.machine_reading import (
-    host_key,
-    machine_object,
-    owner_named,
-    read_facts,
-)
-from tenure.integrations.kubernetes.metal3_data.template.template_model import ObjectSort
 from tenure.kernel.errors import Invalid, NotFound
+from tenure.kernel.names import shown
 
 Object = dict[str, Any]
-KINDS = {
-    ObjectSort.MACHINE: "Machine",
-    ObjectSort.METAL3_MACHINE: "Metal3Machine",
-    ObjectSort.HOST: "BareMetalHost",
+
+TEMPLATE = "Metal3DataTemplate"
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Machine": ("cluster.x-k8s.io",),
+    "Metal3Machine": ("infrastructure.cluster.x-k8s.io",),
+    "Metal3Data": ("infrastructure.cluster.x-k8s.io",),
+    "BareMetalHost": ("metal3.io",),
+    "IPPool": ("ipam.metal3.io",),
+    "IPAddress": ("ipam.metal3.io", "ipam.cluster.x-k8s.io"),
 }
+"""The kinds that are read, and whose they are: others have kinds of these names, too. Templates say it themselves."""
+MAPS = ("metadata", "metadata.labels", "metadata.annotations", "spec", "status")
+MORE_MAPS = {
+    "Metal3Data": ("spec.template", "spec.claim"),
+    "BareMetalHost": ("status.hardware",),
+    "IPAddress": ("spec.pool", "spec.claim", "spec.poolRef", "spec.claimRef"),
+}
+LISTS = ("metadata.ownerReferences",)
+"""Fields that have a list of maps."""
+MORE_LISTS = {"BareMetalHost": ("status.hardware.nics",)}
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,8 @@ class FiledObjects:
     """The objects of some files, in the order in which they stand there."""
 
     objects: tuple[Object, ...]
+    notes: tuple[str, ...] = ()
+    """Which old spellings were translated."""
 
     def of_kind(self, kind: str) -> Iterator[Object]:
         """Yield the objects of a kind."""
@@ -42,29 +56,60 @@ class FiledObjects:
 
     def template(self, name: str | None) -> Object:
         """Return the template of a name, or the only one."""
-        found = [each for each in self.of_kind("Metal3DataTemplate") if name in (None, name_of(each))]
+        found = [each for each in self.of_kind(TEMPLATE) if name in (None, name_of(each))]
         if not found:
-            raise NotFound("Metal3DataTemplate", name or "", of="the files", field="template")
+            raise NotFound(TEMPLATE, name or "", of="the files", field="template")
         if len(found) > 1:
             names = ", ".join(name_of(each) for each in found)
             raise Invalid(f"template: the files have several, choose one of them: {names}", field="template")
         return found[0]
 
+    def within(self, namespace: str) -> "FiledObjects":
+        """Return the objects of a namespace; one that names none is in all. An object must not be there twice."""
+        found = [each for each in self.objects if text(each, "metadata", "namespace") in ("", namespace)]
+        counts = Counter((_group_of(each), str(each.get("kind")), name_of(each)) for each in found)
+        for (_, kind, name), count in counts.items():
+            if kind != TEMPLATE and count > 1:
+                raise Invalid(f"files: {kind} {name!r:.80} is there {count} times; leave one", field="files")
+        return FiledObjects(tuple(found), self.notes)
+
 
 def read_objects(paths: Iterable[Path]) -> FiledObjects:
     """Read all objects of some files; lists of objects count as their members."""
     found: list[Object] = []
+    notes: list[str] = []
     for path in paths:
-        try:
-            documents = read_documents(path.read_text("utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-            raise Invalid(f"{path.name}: this is no YAML: {_reason(error)}", field="files") from None
-        for document in documents:
-            if not isinstance(document, Mapping):
-                raise Invalid(f"{path.name}: a document is no object of Kubernetes", field="files")
-            items = document.get("items") if document.get("kind") == "List" else [document]
-            found += [dict(each) for each in items or () if isinstance(each, Mapping)]
-    return FiledObjects(tuple(found))
+        for object in _objects_in(path):
+            if object.get("kind") == TEMPLATE:
+                found.append(object)
+            elif _is_read(object):
+                _check_shape(path.name, object)
+                found.append(_respelled(path.name, object, notes))
+    return FiledObjects(tuple(found), tuple(notes))
+
+
+def _objects_in(path: Path) -> Iterator[Object]:
+    try:
+        documents = read_documents(path.read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"{path.name}: this is no YAML: {_reason(error)}", field="files") from None
+    for document in documents:
+        for object in _members(document):
+            if not isinstance(object, Mapping):
+                raise Invalid(f"{path.name}: {shown(object)} is no object of Kubernetes", field="files")
+            yield dict(object)
+
+
+def _members(document: object) -> Iterator[object]:
+    """Yield the objects of a list, as ``kubectl`` and API servers write it; else the document itself."""
+    kind = str(document.get("kind")) if isinstance(document, Mapping) else ""
+    if not (kind.endswith("List") and isinstance(document, Mapping) and isinstance(document.get("items"), list)):
+        yield document
+        return
+    # The server leaves out of each member what the list says for all.
+    head = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    for member in document["items"]:
+        yield {**head, **member} if isinstance(member, Mapping) else member
 
 
 def _reason(error: Exception) -> str:
@@ -81,44 +126,53 @@ def name_of(object: Mapping[str, Any]) -> str:
     return str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""
 
 
-@dataclass(frozen=True)
-class MachineNames:
-    """Which machine is meant; what is left out is found in the files, or is called as the Metal3Machine is."""
-
-    metal3_machine: str
-    machine: str | None = None
-    host: str | None = None
-    index: int | None = None
+def refused_object(object: Mapping[str, Any], path: str, reason: str, file: str = "") -> Invalid:
+    """Return the error that names an object, a field of it and what is wrong there."""
+    place = f"{file}: " if file else ""
+    return Invalid(f"{place}{object.get('kind')} {name_of(object)!r:.80}: {path}: {reason}", field=path)
 
 
-def facts_of(files: FiledObjects, names: MachineNames, template: str, namespace: str) -> MachineFacts:
-    """Return what the files know of a machine."""
-    own = files.named(KINDS[ObjectSort.METAL3_MACHINE], names.metal3_machine)
-    machine = names.machine or (own and owner_named(own, "Machine")) or names.metal3_machine
-    host = names.host or _host_of(files, own) or names.metal3_machine
-    objects = {}
-    for sort, name in zip(KINDS, (machine, names.metal3_machine, host), strict=True):
-        found = files.named(KINDS[sort], name)
-        objects[sort] = found or {"metadata": {"name": name}}
-    index = names.index if names.index is not None else _index_of(files, names.metal3_machine, template)
-    return read_facts(
-        namespace, index, {sort: machine_object(each) for sort, each in objects.items()}, objects[ObjectSort.HOST]
-    )
+def _group_of(object: Object) -> str:
+    group, slash, _ = str(object.get("apiVersion") or "").partition("/")
+    return group if slash else ""
 
 
-def _host_of(files: FiledObjects, machine: Object | None) -> str:
-    """Return the host that the machine names, or the only one in the files."""
-    if machine is not None and (key := host_key(machine)) is not None:
-        return key[1]
-    hosts = [name_of(each) for each in files.of_kind(KINDS[ObjectSort.HOST])]
-    return hosts[0] if len(hosts) == 1 else ""
+def _is_read(object: Object) -> bool:
+    """Return whether an object is of a kind that is looked at; a file may leave its group out."""
+    groups = GROUPS.get(str(object.get("kind")), ())
+    return bool(groups) and _group_of(object) in ("", *groups)
 
 
-def _index_of(files: FiledObjects, machine: str, template: str) -> int:
-    """Return the number that a Metal3Data in the files gives the machine; the first, if there is none."""
-    for data in files.of_kind("Metal3Data"):
-        spec = data.get("spec") or {}
-        is_machines = owner_named(data, "Metal3Machine") == machine or (spec.get("claim") or {}).get("name") == machine
-        if is_machines and (spec.get("template") or {}).get("name") == template:
-            return int(spec.get("index") or 0)
-    return 0
+def _check_shape(file: str, object: Object) -> None:
+    kind = str(object["kind"])
+    for path in (*MAPS, *MORE_MAPS.get(kind, ())):
+        value = field(object, *path.split("."))
+        if value is not None and not isinstance(value, dict):
+            raise refused_object(object, path, f"must be a map, not {shown(value)}", file)
+    for path in (*LISTS, *MORE_LISTS.get(kind, ())):
+        value = field(object, *path.split("."))
+        if value is not None and not (isinstance(value, list) and all(isinstance(each, dict) for each in value)):
+            raise refused_object(object, path, f"must be a list of maps, not {shown(value)}", file)
+    for path in ("metadata.name", "metadata.namespace"):
+        value = field(object, *path.split("."))
+        if not isinstance(value, str) and (value is not None or path == "metadata.name"):
+            raise refused_object(object, path, f"must be text, not {shown(value)}", file)
+
+
+def _respelled(file: str, object: Object, notes: list[str]) -> Object:
+    """Return an object in today's names, where it has those of the design (KD2)."""
+    kind = str(object["kind"])
+    if faults := respell(kind, object).faults:
+        raise refused_object(object, faults[0].field, faults[0].reason, file)
+    for spelling in SEED_SPELLINGS:
+        *parents, name = spelling.old.split(".")
+        is_old = spelling.kind == kind and spelling.treatment is Treatment.TRANSLATED
+        if not is_old or name not in mapping(object, *parents):
+            continue
+        object = copy.deepcopy(object)
+        today = str(spelling.today).split(".")[-1]
+        fields = mapping(object, *parents)
+        value = fields.pop(name)
+        fields[today] = fields.get(today) or value
+        notes.append(f"{kind} {name_of(object)}: {spelling.old} is read as {spelling.today}")
+    return object

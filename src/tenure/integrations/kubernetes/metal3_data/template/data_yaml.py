@@ -7,6 +7,10 @@ import yaml
 
 PLAIN = re.compile(r"[A-Za-z/_](?:[A-Za-z0-9./_:-]*[A-Za-z0-9./_-])?|[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+")
 """Texts that need no quotes. ``52:54:00:12:34:56`` is a number to the base of sixty for some, ``1e3`` for others."""
+HALF = re.compile("[\ud800-\udfff]")
+"""Half of a character, as JSON writes those beyond the first 65,536."""
+MOST_REPEATS = 10_000
+"""So many times aliases may repeat maps and lists: a few lines of them can stand for more than a machine can hold."""
 WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan"})
 
 
@@ -40,6 +44,14 @@ class _Loader(yaml.SafeLoader):
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)
 
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+        """Return a text, with the two halves put together by which JSON writes characters beyond the first 65,536."""
+        text = super().construct_scalar(node)
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16") if HALF.search(text) else text
+        except UnicodeDecodeError:
+            raise yaml.constructor.ConstructorError(None, None, "half of a character", node.start_mark) from None
+
 
 _INT, _FLOAT, _TIME = (f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp"))
 _Loader.yaml_implicit_resolvers = {
@@ -54,4 +66,20 @@ _Loader.add_implicit_resolver(_FLOAT, re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+
 
 def read_documents(text: str) -> list[Any]:
     """Read the documents of a stream of YAML; raise ``yaml.YAMLError`` if it is none. Empty ones are left out."""
-    return [each for each in yaml.load_all(text, Loader=_Loader) if each is not None]
+    documents = [each for each in yaml.load_all(text, Loader=_Loader) if each is not None]
+    _check_repeats(documents)
+    return documents
+
+
+def _check_repeats(documents: list[Any]) -> None:
+    """Raise ``yaml.YAMLError`` where aliases repeat too much, or without end."""
+    rest, seen, repeats = list(documents), set[int](), 0
+    while rest:
+        value = rest.pop()
+        if not isinstance(value, dict | list):
+            continue
+        repeats += id(value) in seen
+        if repeats > MOST_REPEATS:
+            raise yaml.YAMLError("its aliases repeat too much, or have no end")
+        seen.add(id(value))
+        rest += value.values() if isinstance(value, dict) else value

@@ -26,7 +26,7 @@ def machine_object(object: Mapping[str, Any]) -> MachineObject:
 
 def owner_named(object: Mapping[str, Any], kind: str) -> str:
     """Return the name of the owner of a kind; empty if there is none. Its uid and version change when it is moved."""
-    owners = _map(object, "metadata").get("ownerReferences") or ()
+    owners: list[Mapping[str, Any]] = _map(object, "metadata").get("ownerReferences") or []
     return next((str(each.get("name") or "") for each in owners if each.get("kind") == kind), "")
 
 
@@ -39,10 +39,15 @@ def host_key(machine: Mapping[str, Any]) -> tuple[str, str] | None:
 def read_facts(
     namespace: str, index: int, objects: Mapping[ObjectSort, MachineObject], host: Mapping[str, Any]
 ) -> MachineFacts:
-    """Return the facts of a machine; its host says which network cards it has."""
+    """Return the facts of a machine; its host says which network cards it has.
+
+    A host lists a card once for each of its IP addresses. Of two cards of one name the first is meant, as in CAPM3.
+    """
     cards = _map(host, "status", "hardware").get("nics")
-    interfaces = None
+    interfaces: dict[str, str] | None = None
     if isinstance(cards, list):
-        interfaces = {str(card.get("name")): str(card.get("mac")) for card in cards if card.get("mac")}
+        interfaces = {}
+        for card in cards:
+            interfaces.setdefault(str(card.get("name")), str(card.get("mac") or ""))
     boot_mac = str(_map(host, "spec").get("bootMACAddress") or "")
     return MachineFacts(namespace, index, objects, interfaces, boot_mac)

@@ -36,6 +36,7 @@ from tenure.integrations.kubernetes.metal3_data.template.template_model import (
     PoolReference,
     PoolSource,
 )
+from tenure.kernel.names import shown
 
 GROUP, KIND = "infrastructure.cluster.x-k8s.io", "Metal3DataTemplate"
 VERSIONS = ("v1beta1", "v1beta2")
@@ -88,11 +89,11 @@ def _check_type(fields: TemplateFields, notes: ReadingNotes) -> None:
     if notes.faults:
         return
     if (group, kind) != (GROUP, KIND):
-        notes.refuse("kind", f"must be a {KIND} of {GROUP}, not {kind} of {group}")
+        notes.refuse("kind", f"must be a {KIND} of {GROUP}, not {kind:.80} of {group:.80}")
     elif version.startswith("v1alpha"):
         notes.translated.append(f"apiVersion {group}/{version} is read as {VERSIONS[0]}")
     elif version not in VERSIONS:
-        notes.refuse("apiVersion", f"must be {GROUP}/{' or '.join(VERSIONS)}, not {group}/{version}")
+        notes.refuse("apiVersion", f"must be {GROUP}/{' or '.join(VERSIONS)}, not {group}/{version:.80}")
 
 
 def _is_per_network(metadata: TemplateFields, notes: ReadingNotes) -> bool:
@@ -125,11 +126,13 @@ def _index_item(item: TemplateFields) -> MetaDataValue:
 
 def _interface_item(item: TemplateFields) -> MetaDataValue:
     name, boots = item.text("interface", needed=False), item.take("fromBootMAC")
-    if boots is True and not name:
-        return BootInterface()
-    if not name:
+    if boots is not None and not isinstance(boots, bool):
+        item.notes.refuse(item.place("fromBootMAC"), f"must be true or false, not {shown(boots)}")
+    elif boots and name:
+        item.notes.refuse(item.place("interface"), "must be empty where fromBootMAC is true")
+    elif not boots and not name:
         item.notes.refuse(item.place("interface"), "is missing")
-    return HostInterface(name)
+    return BootInterface() if boots else HostInterface(name)
 
 
 def _object(item: TemplateFields) -> ObjectSort:
