@@ -41,7 +41,7 @@ POOL_STATUS: Object = {
         "addresses": {"total": 2**63 - 1, "free": 4, "used": 2, "kept": 5, "outside": 1, "waiting": 0},
         "families": [{"family": "IPv4", "total": 11, "free": 4}, {"family": "IPv6", "total": 0, "free": 0}],
         "reserving": [{"address": "10.0.0.15", "uid": "u", "kind": "IPClaim"}],
-        "cooling": [{"address": "10.0.0.16", "until": TIME}],
+        "cooling": [{"address": "10.0.0.16", "until": TIME, "claim": "n/c1", "kind": "IPClaim"}],
         "foreign": [{"address": "10.0.0.14", "name": "by-hand", "claim": "c2"}],
         "orphans": [{"address": "10.0.0.17", "name": "p-10-0-0-17", "since": TIME}],
         "ledger": {"network": "n", "observedAt": TIME},

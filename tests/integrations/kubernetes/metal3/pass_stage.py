@@ -63,6 +63,7 @@ class Stage:
                 informer.is_there = True
         claims = ClaimWrites(client, self.caches, lambda: None)
         pools = PoolWrites(client, self.caches, events, lambda: None)
+        claims.note_released = pools.note_released
         giving = AddressGiving(self.caches, claims, pools, events, self._again)
         self.passes = PoolPasses(self.caches, giving, lambda each: True)
 

@@ -20,7 +20,7 @@ from tests.integrations.kubernetes.metal3.old_clusters import install_clusters
 WRITES: Mapping[str, int] = {
     "take": 5, "take-batch": 9, "take-and-go": 5, "take-kept": 5, "take-batch-kept": 9, "take-kept-and-go": 4,
     "take-cluster-api": 5, "take-of-cluster": 6, "release-cluster-api": 4, "release": 4, "release-batch": 7,
-    "release-pool": 7, "hand-over": 8, "adopt-foreign": 4, "adopt-moved": 5, "adopt-again": 3,
+    "release-pool": 7, "release-cooling": 5, "hand-over": 8, "adopt-foreign": 4, "adopt-moved": 5, "adopt-again": 3,
 }  # fmt: skip
 """How many writes each story takes when nothing fails."""
 

@@ -5,8 +5,17 @@ from typing import Any
 
 import pytest
 
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
-from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, OBJECT, RESERVED, RESTS_S, Holder, PoolBook
+from tenure.integrations.kubernetes.metal3.pool_book import (
+    CLAIM,
+    OBJECT,
+    RESERVED,
+    RESTS_S,
+    Holder,
+    PoolBook,
+    cooling_holder,
+)
 from tenure.kernel.addressing.addresses import Family, format_address, parse_address
 
 
@@ -146,3 +155,23 @@ def test_whatever_happens_the_book_agrees_with_a_list_of_holders(strategy: str, 
         assert pick in free if free else pick is None
         if strategy == "sequential" and free:
             assert pick == min(free)
+
+
+def test_6_8_what_only_cools_off_is_kept_and_what_is_held_besides_is_used() -> None:
+    book = book_of({"pools": [RANGE], "preAllocations": {"x": "10.0.0.4"}})
+    first, fixed = parse_address("10.0.0.1"), parse_address("10.0.0.4")
+    cools = [cooling_holder(position, ClaimId("IPClaim", "m3", "x")) for position in (first, fixed)]
+    book.hold(cools[0], first)
+    book.hold(cools[1], fixed)
+    assert (book.free, book.used, book.kept_back, book.cooling_of(Family.IPV4)) == (2, 0, 2, 2)
+    assert picked(book, 9) == ["10.0.0.2", "10.0.0.3"]
+
+    book.hold((OBJECT, "x"), fixed)
+    assert (book.used, book.kept_back, book.cooling_of(Family.IPV4)) == (3, 1, 1)
+    book.lay(read_pool_spec({"namePrefix": "p", "pools": [RANGE]}))
+    assert (book.used, book.kept_back, book.cooling_of(Family.IPV4)) == (3, 1, 1)
+    book.drop(cools[0])
+    book.drop((OBJECT, "x"))
+    assert (book.free, book.used, book.kept_back) == (1, 2, 1)
+    book.drop(cools[1])
+    assert (book.free, book.kept_back, book.cooling_of(Family.IPV4)) == (2, 0, 0)

@@ -13,7 +13,8 @@ not, or not living  for another pool, or gone  any              of nobody
 
 An address of nobody is an orphan. It holds its place until it is gone.
 
-*Which claim comes first to an address* (``holders_before``): objects and taken names come before every claim; of two
+*Which claim comes first to an address* (``holders_before``): objects, taken names and addresses that cool off come
+before every claim; only the claim of the name under which a cooling address was released may have that back. Of two
 claims the one with the stronger ``Title`` comes first, of two with the same title the one that arrived first (KD10). So
 of any two claims exactly one yields, and they never wait for each other.
 """
@@ -48,6 +49,7 @@ from tenure.integrations.kubernetes.metal3.pool_book import (
     RESERVED,
     Holder,
     PoolBook,
+    cooling_holder,
     holder_of,
 )
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
@@ -153,13 +155,15 @@ def holders_before(claim: Object, position: int, book: PoolBook, claims: KnownCl
         return rival is None or _place(rival, position, book) < mine
 
     return [
-        holder for holder in book.others_at(position, uid_of(claim), _own_in_ledger(claim, book)) if is_before(holder)
+        holder for holder in book.others_at(position, uid_of(claim), _own(claim, position, book)) if is_before(holder)
     ]
 
 
-def _own_in_ledger(claim: Object, book: PoolBook) -> list[Holder]:
-    """Return a claim as a holder that a ledger names."""
-    return [(LEDGER, ledger_owner(book.spec.ledger.realm, id_of(claim)))] if book.spec.ledger is not None else []
+def _own(claim: Object, position: int, book: PoolBook) -> list[Holder]:
+    """Return what is not in the way of a claim: itself as a ledger names it, and a release under its own name."""
+    cools = cooling_holder(position, id_of(claim))
+    binding = book.spec.ledger
+    return [cools] if binding is None else [cools, (LEDGER, ledger_owner(binding.realm, id_of(claim)))]
 
 
 def _place(claim: Object, position: int, book: PoolBook) -> tuple[Title, tuple[str, str], str]:

@@ -54,6 +54,8 @@ class ClaimWrites:
     caches: IpamCaches
     check: Callable[[], None]
     """Raises if this process does not lead any more; asked before every write."""
+    note_released: Callable[[list[Object]], Awaitable[None]] | None = None
+    """Writes down, before addresses go, that they are about to be released; nothing: nobody wants to know."""
     _cramped: set[ClaimKind] = field(default_factory=set)
     """Kinds whose definition has no room for ``status.tenure``, such as Metal3's own."""
 
@@ -188,6 +190,8 @@ class ClaimWrites:
         found = [await self.read_claim(current, name) for name in sorted(claim_names_of(current))]
         if owner_of(current, ReadClaims(claim for claim in found if claim is not None)) is not None:
             return False  # the cache is behind
+        if self.note_released is not None:
+            await self.note_released([current])
         return await self.delete_address(current)
 
     async def delete_address(self, address: Object) -> bool:

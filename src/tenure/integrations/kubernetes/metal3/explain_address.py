@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import cooling_in
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
@@ -17,7 +18,7 @@ class AddressFinding:
 
     pool: Key
     status: str
-    """In a word: held, orphaned, pre-allocated, kept back, drained or free."""
+    """In a word: held, orphaned, cooling, pre-allocated, kept back, drained or free."""
     text: str
     claim: str = ""
     object: str = ""
@@ -38,6 +39,10 @@ def _in_pool(read: ReadPools, key: Key, position: int) -> Iterator[AddressFindin
         return
     spec = read.spec_of(key).spec
     name = f"IPPool {'/'.join(key)}"
+    if (cooling := cooling_in(read.pools[key]).get(position)) is not None:
+        text = f"cooling in {name} until {cooling.until_text}: {cooling.claim} released it"
+        yield AddressFinding(key, "cooling", text, str(cooling.claim))
+        return
     waits_for = next((claim for claim, at in spec.pre_allocations.items() if at == position), None)
     if waits_for is not None:
         text = f"pre-allocated in {name} to claim {waits_for}, which has it not"

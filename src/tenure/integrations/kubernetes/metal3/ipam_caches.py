@@ -21,6 +21,7 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, METAL3, id_of, kind_named, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of
+from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import cooling_in, cooling_written
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_API_ADDRESS,
@@ -45,6 +46,7 @@ from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_
 from tenure.integrations.kubernetes.metal3.other_writers import METAL3S_IPAM
 from tenure.integrations.kubernetes.metal3.pool_book import (
     CLAIM,
+    COOLING,
     LEDGER,
     LOST,
     NAME,
@@ -53,6 +55,7 @@ from tenure.integrations.kubernetes.metal3.pool_book import (
     PICKED,
     RESERVED,
     Holder,
+    cooling_holder,
     holder_of,
 )
 from tenure.integrations.kubernetes.metal3.pool_overlaps import PoolOverlaps
@@ -288,6 +291,10 @@ class IpamCaches:
             return f"{id_of(found).kind} {key_of(found)[1]}" if found else "a claim that is going"
         if sort == LEDGER:
             return f"{name} in the ledger"
+        if sort == COOLING:
+            record = self.record(pool)
+            cooling = record.cooling.get(record.book.position_of(holder) or 0)
+            return f"nobody until {cooling.until_text}: {cooling.claim} released it" if cooling else "nobody"
         address = self._object_of(pool[0], name) if sort == OBJECT else None
         if address is None:
             return f"IPAddress {name.removeprefix(CLUSTER_API.holder_prefix)}"
@@ -397,6 +404,7 @@ class IpamCaches:
             record.book.lay(PoolReading(PoolSpec(), []) if after is None else read_pool_spec(after.get("spec")))
             self._note_overlaps(delta.key, is_there=after is not None)
         self._reserve(record, reserved_in(after) if after else {})
+        self._cool(record, before, after)
         if after is None or before is None or _concerns_claims(before, after):
             record.look_again()
         record.is_status_due = True
@@ -418,6 +426,18 @@ class IpamCaches:
         """Note that a namespace takes new objects: if it was being deleted, it is another one by now."""
         if delta.after is not None and (delta.before is None or uid_of(delta.before) != uid_of(delta.after)):
             self.terminating.took(delta.key[0])
+
+    def _cool(self, record: PoolRecord, before: Object | None, after: Object | None) -> None:
+        """Let exactly those addresses cool off that a pool lists; what is free by that serves claims that wait."""
+        if before is not None and after is not None and cooling_written(before) == cooling_written(after):
+            return
+        record.cooling = cooling_in(after) if after is not None else {}
+        cooling = {cooling_holder(position, each.claim): position for position, each in record.cooling.items()}
+        for holder in record.book.holders_of_sort(COOLING):
+            if holder not in cooling:
+                self._drop(record, holder)
+        for holder, position in cooling.items():
+            record.book.hold(holder, position)
 
     def _reserve(self, record: PoolRecord, reserved: dict[str, int]) -> None:
         """Let reservations hold their addresses, also of claims that are not known: their watch may be behind."""

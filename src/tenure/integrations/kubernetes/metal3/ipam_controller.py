@@ -82,6 +82,7 @@ class IpamController:
             self.caches, self.ledgers, claims, context.events, self.meter, settings.orphan_grace_s, self._may_release_in
         )
         pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self._orphans_of)
+        claims.note_released = pools.note_released
         giving = AddressGiving(
             self.caches, claims, pools, context.events, self.queue.add_after, self.meter, self.ledgers
         )

@@ -62,6 +62,8 @@ def _pools(caches: IpamCaches) -> Iterator[Sample]:
                 free, total = record.book.free_of(family), record.book.spec.size_of(family)
                 yield Sample("tenure_operator_pool_free", "Addresses that can be given.", "gauge", free, by)
                 yield Sample("tenure_operator_pool_total", "Addresses of the pool.", "gauge", total, by)
+                help = "Released addresses that no other claim gets yet."
+                yield Sample("tenure_operator_pool_cooling", help, "gauge", record.book.cooling_of(family), by)
 
 
 def _longest_s(caches: IpamCaches, record: PoolRecord) -> float:

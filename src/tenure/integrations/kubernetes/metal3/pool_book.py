@@ -1,9 +1,9 @@
 """What is free in a pool, as this process knows it: the pool as a line of numbers, and the holders of each address.
 
 A holder is an IPAddress object, a reservation in the pool, a claim that names the address as its own or had it when its
-object went, a pick that is not written yet, a name that another pool's object has, or whoever has the address in the
-ledger that the pool is bound to. An address is free when no holder is left, so every source can only make addresses
-less available (KP13). The pick is the kernel's.
+object went, a pick that is not written yet, a name that another pool's object has, an entry of the pool that says that
+the address cools off, or whoever has the address in the ledger that the pool is bound to. An address is free when no
+holder is left, so every source can only make addresses less available (KP13). The pick is the kernel's.
 """
 
 import random
@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_plan import within_plan
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec, SpecFault
@@ -30,6 +31,8 @@ OBJECT, RESERVED, LOST, CLAIM, PICKED, NAME = "object", "reserved", "lost", "cla
 names the address and a pick that is being written, each by the claim's uid; a taken name."""
 LEDGER = "ledger"
 """And of what a ledger says: an owner there, or why the address is not to be had."""
+COOLING = "cooling"
+"""And an address that was released and is not to be given to another claim yet, by that claim and the address."""
 OF_CLAIMS = (RESERVED, LOST, CLAIM, PICKED)
 """Sorts that are known by the uid of a claim."""
 
@@ -40,6 +43,11 @@ RESTS_S = 600.0
 def holder_of(address: Object) -> Holder:
     """Return an address object as a holder."""
     return OBJECT, kind_of(address).holder_prefix + key_of(address)[1]
+
+
+def cooling_holder(position: int, claim: ClaimId) -> Holder:
+    """Return what holds an address that cools off after a claim; made again under its name, that may have it back."""
+    return COOLING, f"{position} of {claim}"
 
 
 class PoolBook:
@@ -71,8 +79,12 @@ class PoolBook:
         """Addresses that more than one object holds, which no pick of ours leads to."""
         self.outside: set[int] = set()
         """Addresses that an object holds and that are in no entry: made by hand, or left there by a change."""
-        self._held_aside = 0
+        self._aside_of = dict.fromkeys(Family, 0)
         """How many held addresses of the entries are kept back, such as pre-allocations that their claims have."""
+        self._cools: set[int] = set()
+        """Addresses of the entries that only cool off."""
+        self._cools_of = dict.fromkeys(Family, 0)
+        self._line_of = dict.fromkeys(Family, 0)
         self._free_of = dict.fromkeys(Family, 0)
 
     def lay(self, reading: PoolReading) -> None:
@@ -94,12 +106,10 @@ class PoolBook:
         self._line = Line(runs[0] if runs else (), self.spec.policy, later=runs[1:])
         self._rank_starts = [part.start for part in self._line.ranks]
         self._free = FreeSet(self._line.size, self._line.taken((held, held) for held in sorted(self._at)))
-        self._free_of = dict.fromkeys(Family, 0)
+        self._line_of = dict.fromkeys(Family, 0)
         for piece in self._line.pieces:
-            self._free_of[family_of(piece.first)] += piece.count
-        for position in self._at:
-            self._free_of[family_of(position)] -= self.is_on_line(position)
-        self._held_aside = sum(self._is_aside(position) for position in self._at)
+            self._line_of[family_of(piece.first)] += piece.count
+        self._count_held()
         self.outside = {position for position in self._at if self._objects_at(position) and self._is_outside(position)}
         # A policy cannot change, so only addresses that left the line must not rest any more.
         for position in list(self._resting):
@@ -107,6 +117,16 @@ class PoolBook:
                 del self._resting[position]
             else:
                 self._free.take(number, number)
+
+    def _count_held(self) -> None:
+        """Count again what is held, by family."""
+        self._free_of, self._aside_of = dict(self._line_of), dict.fromkeys(Family, 0)
+        for position in self._at:
+            self._free_of[family_of(position)] -= self.is_on_line(position)
+            self._aside_of[family_of(position)] += self._is_aside(position)
+        self._cools, self._cools_of = set(), dict.fromkeys(Family, 0)
+        for holder in self._of_sort.get(COOLING, ()):
+            self._judge_cooling(self._where[holder])
 
     def hold(self, holder: Holder, position: int | None) -> None:
         """Note where a holder is; nothing: nowhere any more."""
@@ -122,6 +142,7 @@ class PoolBook:
             if not holders:
                 self._take(position)
             holders.add(holder)
+            self._judge_cooling(position)
             if holder[0] == OBJECT:
                 self._given.add(position)
                 self._judge_objects(position)
@@ -191,12 +212,26 @@ class PoolBook:
     @property
     def used(self) -> int:
         """Return how many addresses of the pool have a holder: all that are neither free nor kept back."""
-        return self._line.size - self.free + self._held_aside
+        return sum(self.used_of(family) for family in Family)
+
+    def used_of(self, family: Family) -> int:
+        """Return how many addresses of a family have a holder."""
+        on_line = self._line_of[family] - self._free_of[family]
+        return on_line + self._aside_of[family] - self._cools_of[family]
 
     @property
     def kept_back(self) -> int:
-        """Return how many addresses are neither held nor picked: gateways, waiting pre-allocations, drained ones."""
-        return self.spec.size - self._line.size - self._held_aside
+        """Return how many addresses are neither held nor picked."""
+        return sum(self.kept_back_of(family) for family in Family)
+
+    def kept_back_of(self, family: Family) -> int:
+        """Return how many addresses of a family nobody gets: gateways, waiting pre-allocations, drained, cooling."""
+        off_line = self.spec.size_of(family) - self._line_of[family]
+        return off_line - self._aside_of[family] + self._cools_of[family]
+
+    def cooling_of(self, family: Family) -> int:
+        """Return how many addresses of a family only cool off; they are among those that are kept back."""
+        return self._cools_of[family]
 
     def _objects_at(self, position: int) -> int:
         return sum(sort == OBJECT for sort, _ in self._at[position])
@@ -207,11 +242,22 @@ class PoolBook:
         (self.doubled.add if objects > 1 else self.doubled.discard)(position)
         (self.outside.add if objects and self._is_outside(position) else self.outside.discard)(position)
 
+    def _judge_cooling(self, position: int) -> None:
+        """Note whether an address of the entries has no other holder than that it cools off."""
+        if not self._of_sort.get(COOLING):
+            return
+        holders = self._at.get(position, ())
+        cools = bool(holders) and all(sort == COOLING for sort, _ in holders)
+        cools = cools and self.spec.entry_at(position) is not None
+        if cools != (position in self._cools):
+            (self._cools.add if cools else self._cools.discard)(position)
+            self._cools_of[family_of(position)] += 1 if cools else -1
+
     def _take(self, position: int) -> None:
         """Take an address off the free ones."""
         number = self._line.number(position)
         if number is None:
-            self._held_aside += self._is_aside(position)
+            self._aside_of[family_of(position)] += self._is_aside(position)
             return
         self._free_of[family_of(position)] -= 1
         if self._resting.pop(position, None) is None:
@@ -219,9 +265,10 @@ class PoolBook:
 
     def _leave(self, holder: Holder, position: int) -> None:
         del self._where[holder]
-        self._of_sort[holder[0]].discard(holder)
         holders = self._at[position]
         holders.discard(holder)
+        self._judge_cooling(position)  # while this holder still counts as one of its sort
+        self._of_sort[holder[0]].discard(holder)
         if holder[0] == OBJECT:
             self._judge_objects(position)
         if holders:
@@ -231,7 +278,7 @@ class PoolBook:
         self._given.discard(position)
         number = self._line.number(position)
         if number is None:
-            self._held_aside -= self._is_aside(position)
+            self._aside_of[family_of(position)] -= self._is_aside(position)
             return
         self._free_of[family_of(position)] += 1
         # Where any address is as good as another, a released one can rest.

@@ -5,7 +5,7 @@ Decisions are ``claim_decision``'s and the writes for new addresses ``address_gi
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -77,6 +77,8 @@ class Agenda:
     """Claims that joined the line for any address."""
     behind: list[ClaimId] = field(default_factory=list)
     """Claims that want one address, and came later than a claim in the line."""
+    releases: list[tuple[Object, Sequence[Object]]] = field(default_factory=list)
+    """Claims that are going, each with its addresses."""
 
 
 @dataclass
@@ -180,7 +182,7 @@ class PoolPasses:
             action = self._decide(view, record, claim)
             if action is not None:
                 self._enter(agenda, view, record, claim, action, waits=waits)
-        await all_of(agenda.work)
+        await all_of([*agenda.work, partial(self._release_all, view, record, agenda.releases)])
         await self.giving.take(view, record, agenda.takes)
         return agenda.newly, agenda.behind
 
@@ -212,6 +214,8 @@ class PoolPasses:
                 if says and touches:
                     doing = partial(self.giving.claims.say_waiting, claim, reason)
                     agenda.work.append(partial(self.giving.guarded, record, claim, doing))
+            case ReleaseAddresses(addresses):
+                agenda.releases.append((claim, addresses))
             case _:
                 if isinstance(action, Refuse) and action.position is not None:
                     record.want(id, action.position)
@@ -273,10 +277,39 @@ class PoolPasses:
                 await self._give_back(view, record, claim)
             case Refuse(message, _, why):
                 await self.giving.refuse(claim, message, why)
-            case ReleaseAddresses(addresses):
-                left = await self._all_of(view, claim, list(addresses))
-                if await self.giving.claims.release(claim, left, self._ledgers_release(view, claim)):
-                    self.giving.meter.released += 1
+
+    async def _release_all(
+        self, view: PoolView, record: PoolRecord, releases: Sequence[tuple[Object, Sequence[Object]]]
+    ) -> None:
+        """Release the addresses of claims that are going, and let them go; what cools off is written down before."""
+        is_noted = self.giving.pools.notes_releases(view.key)
+        if is_noted:
+            releases = await self._noted(view, record, releases)
+        release = self._release_found if is_noted else self._release
+        await all_of(
+            partial(self.giving.guarded, record, claim, partial(release, view, claim, addresses))
+            for claim, addresses in releases
+        )
+
+    async def _noted(
+        self, view: PoolView, record: PoolRecord, releases: Sequence[tuple[Object, Sequence[Object]]]
+    ) -> list[tuple[Object, Sequence[Object]]]:
+        """Write down in the pool what is about to be released; return nothing, if that fails: it is tried again."""
+        try:
+            found = [(claim, await self._all_of(view, claim, list(addresses))) for claim, addresses in releases]
+            await self.giving.pools.note_released(each for _, addresses in found for each in addresses)
+        except (ApiError, ApiUnreachable) as error:
+            for claim, _ in releases:
+                self.giving.failed(record, claim, error)
+            return []
+        return list(found)
+
+    async def _release(self, view: PoolView, claim: Object, addresses: Sequence[Object]) -> None:
+        await self._release_found(view, claim, await self._all_of(view, claim, list(addresses)))
+
+    async def _release_found(self, view: PoolView, claim: Object, addresses: Sequence[Object]) -> None:
+        if await self.giving.claims.release(claim, list(addresses), self._ledgers_release(view, claim)):
+            self.giving.meter.released += 1
 
     async def _give_back(self, view: PoolView, record: PoolRecord, claim: Object) -> None:
         """Let the ledger hold nothing for a claim, and pick another address."""
@@ -397,6 +430,10 @@ class PoolPasses:
         if record.strangers:
             record.is_status_due = True
             self.giving.again(key, STRANGE_S)
+        if (cooled_in_s := record.cooled_in_s) is not None:
+            if cooled_in_s > 0:
+                self.giving.again(key, cooled_in_s)
+            record.is_status_due |= cooled_in_s <= 0
         if not record.is_status_due:
             return
         wait_s = record.status_at + STATUS_EVERY_S - time.monotonic()

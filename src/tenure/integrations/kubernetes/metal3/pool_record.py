@@ -1,5 +1,6 @@
 """What a process remembers of a pool between two looks at it: its book, the claims to look at, and those that wait."""
 
+import asyncio
 import heapq
 import time
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from itertools import chain
 
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerState
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import CoolingAddress
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 
@@ -43,6 +45,10 @@ class PoolRecord:
     """Uids of claims that went although they had their finalizer, and left addresses, which the next pass releases."""
     addresses: set[str] = field(default_factory=set)
     """The address objects that name the pool, as holders of its book are named; also those that cannot be read."""
+    cooling: dict[int, CoolingAddress] = field(default_factory=dict)
+    """What the pool says that cools off, by the address."""
+    noting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while it is written down what is about to be released."""
     reported_overlap: str = ""
     """What the pool shares with others, as the last event about it says."""
     is_in_pass: bool = False
@@ -84,6 +90,12 @@ class PoolRecord:
     def retry_in_s(self) -> float | None:
         """Return after how long a failed claim is looked at again; nothing if there is none."""
         return max(self._retries[0][0] - time.monotonic(), 0.0) if self._retries else None
+
+    @property
+    def cooled_in_s(self) -> float | None:
+        """Return after how long the first cooling address is free again; nothing if none cools off."""
+        first = min((each.until for each in self.cooling.values()), default=None)
+        return None if first is None else first - time.time()
 
     @property
     def is_idle(self) -> bool:

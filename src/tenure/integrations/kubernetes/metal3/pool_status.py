@@ -1,6 +1,6 @@
 """What an IPPool's ``status`` says: Metal3's fields, and ours under the one key ``tenure`` (KD3)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -42,6 +42,7 @@ def own_status(
     problem: tuple[str, str],
     orphans: list[Object],
     overlap: str = "",
+    cooling: Sequence[Object] = (),
 ) -> Object:
     """Return what ``status.tenure`` is to say; a problem is a reason and a message, both empty if there is none.
 
@@ -72,6 +73,7 @@ def own_status(
         },
         "families": families,
         "reserving": reserved,
+        "cooling": list(cooling),
         "conditions": conditions,
         "foreign": list(islice(record.foreign.values(), SAMPLE)),
         "outside": list(islice(_outside(book), SAMPLE)),

@@ -1,16 +1,25 @@
 """The writes on pools: finalizer and cluster, reservations, status. Each names the version that was read."""
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.objects.address_objects import pool_of
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
+from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import (
+    MOST_COOLING,
+    CoolingAddress,
+    cooling_entries,
+    cooling_in,
+)
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_NAME,
+    COOLING_LIST,
     IP_POOL,
     POOL_FINALIZER,
     PROVIDER_LABEL,
@@ -52,6 +61,13 @@ STRANGE_S = 10.0
 """For so long a reservation counts whose claim was never seen; a watch is behind by less."""
 
 
+class LeaderNotes(NamedTuple):
+    """What a pool keeps for its leaders, as it is written."""
+
+    reserving: list[Object]
+    cooling: list[Object]
+
+
 @dataclass
 class PoolWrites:
     """Writes on pools; each answer is in the caches before the next decision."""
@@ -81,27 +97,115 @@ class PoolWrites:
         pool = self.caches.pools.get(key)
         if pool is None or is_terminating(pool):
             raise WriteConflict(409, "Conflict", f"IPPool {key[1]} is going")
-        entries = self._reserving(pool, {**self._still_reserved(key, pool), **chosen})
+        notes = self._notes(key, pool, chosen=chosen)
         if not self._is_foreign_kind:
-            pool = await self._patch_status(key, pool, entries)
+            pool = await self._patch_status(key, pool, notes)
             if chosen.items() <= reserved_in(pool).items():
                 return pool
             self._is_foreign_kind = True
-        return await self._annotate(pool, entries)
+        return await self._annotate(pool, {RESERVING: notes.reserving})
+
+    async def note_released(self, addresses: Iterable[Object]) -> None:
+        """Write down which addresses are about to be released, where their pool lets them cool off: one write a pool.
+
+        It comes before the objects go. A crash between the two makes addresses less available, and nothing else (KP13).
+        """
+        by_pool: dict[Key, list[Object]] = {}
+        for address in addresses:
+            if (key := pool_of(address)) is not None and self.notes_releases(key):
+                by_pool.setdefault(key, []).append(address)
+        for key, released in by_pool.items():
+            # One after the other: each names the version of the pool that the former has made.
+            async with self.caches.record(key).noting:
+                try:
+                    await self._note_released(key, released)
+                except WriteConflict:
+                    await self.refresh(key)
+                    raise
+
+    def notes_releases(self, key: Key) -> bool:
+        """Return whether a pool is written before its addresses are released; one that is going is not."""
+        pool, spec = self.caches.pools.get(key), self.caches.record(key).book.spec
+        if pool is None or is_terminating(pool) or key[0] in self.caches.terminating:
+            return False
+        return bool(spec.cooling_s) and spec.ledger is None
+
+    async def _note_released(self, key: Key, addresses: Iterable[Object]) -> None:
+        pool, spec = self.caches.pools.get(key), self.caches.record(key).book.spec
+        assert pool is not None
+        until = math.ceil(time.time() + spec.cooling_s)
+        released = [
+            CoolingAddress(until, position, claim_id_of(each))
+            for each in addresses
+            if (position := position_of(each)) is not None
+        ]
+        notes = self._notes(key, pool, released=released)
+        if not self._is_foreign_kind:
+            pool = await self._patch_status(key, pool, notes)
+            if {each.position for each in released} <= cooling_in(pool).keys():
+                return
+            self._is_foreign_kind = True
+        await self._annotate(pool, {COOLING_LIST: notes.cooling})
 
     async def write_status(self, key: Key) -> None:
         """Write what the status is to say, if it says something else."""
         pool = self.caches.pools.get(key)
         if pool is None:
             return
-        entries = self._reserving(pool, self._still_reserved(key, pool))
-        pool = await self._patch_status(key, pool, entries)
-        if RESERVING in annotations_of(pool) and not entries:
-            step: Step = {"op": "remove", "path": pointer("metadata", "annotations", RESERVING)}
+        notes = self._notes(key, pool)
+        pool = await self._patch_status(key, pool, notes)
+        cooling = notes.cooling if self._is_foreign_kind else []
+        annotated = {RESERVING: notes.reserving, COOLING_LIST: cooling}
+        stale = {
+            name: entries
+            for name, entries in annotated.items()
+            if name in annotations_of(pool)
+            and (not entries or (name == COOLING_LIST and annotations_of(pool)[name] != as_annotation(entries)))
+        }
+        if stale:
             # The status is right already: if this write fails, nothing else would ask for another look.
             self.caches.record(key).is_status_due = True
-            self.check()
-            self.caches.pools.wrote(await self.client.patch(IP_POOL, pool, guarded(pool, step)))
+            await self._annotate(pool, stale)
+
+    def _notes(
+        self,
+        key: Key,
+        pool: Object,
+        *,
+        chosen: Mapping[str, int] | None = None,
+        released: Iterable[CoolingAddress] = (),
+    ) -> LeaderNotes:
+        """Return what a pool keeps for its leaders: addresses that are being given, and those that cool off."""
+        reserved = {**self._still_reserved(key, pool), **(chosen or {})}
+        return LeaderNotes(self._reserving(pool, reserved), self._cooling(key, pool, released))
+
+    def _cooling(self, key: Key, pool: Object, released: Iterable[CoolingAddress]) -> list[Object]:
+        """Return what cools off in a pool: without what has cooled off, and what the claim of its name has again.
+
+        An entry never lasts longer than a new one would: the pool may have been changed, or a clock be set back.
+        """
+        record = self.caches.record(key)
+        now, spec = time.time(), record.book.spec
+        latest = math.ceil(now + spec.cooling_s)
+        cooling = {
+            position: each._replace(until=min(each.until, latest))
+            for position, each in record.cooling.items()
+            if spec.cooling_s and each.until > now and not self._is_back(key, each)
+        }
+        cooling |= {each.position: each for each in released}
+        ordered = sorted(cooling.values())
+        if (surplus := len(ordered) - MOST_COOLING) > 0:
+            note = f"{surplus} addresses cool off no longer: a pool has room for {MOST_COOLING} of them"
+            self.events.record(IP_POOL, pool, "CoolingCutShort", note, "Warning")
+        return cooling_entries(ordered[-MOST_COOLING:])
+
+    def _is_back(self, key: Key, cooling: CoolingAddress) -> bool:
+        """Return whether the claim under whose name an address was released has it again."""
+        claim = self.caches.claim(cooling.claim)
+        if claim is None or is_terminating(claim):
+            return False
+        owned = self.caches.addresses_owned(uid_of(claim))
+        return any(pool_of(each) == key and position_of(each) == cooling.position for each in owned)
 
     async def let_go(self, pool: Object) -> None:
         """Take the finalizer away, so that a pool without addresses can go (D6, D7)."""
@@ -152,7 +256,7 @@ class PoolWrites:
         owned = self.caches.addresses_owned(uid_of(claim))
         return reference is not None and reference.pool == pool and all(pool_of(each) != pool for each in owned)
 
-    async def _patch_status(self, key: Key, pool: Object, entries: list[Object]) -> Object:
+    async def _patch_status(self, key: Key, pool: Object, notes: LeaderNotes) -> Object:
         record = self.caches.record(key)
         problem = problem_of(
             record, pool,
@@ -161,7 +265,11 @@ class PoolWrites:
         overlap = overlap_text(self.caches.overlaps.others(key))
         self._report(record, pool, problem, overlap)
         orphans = self.orphans_of(key)
-        own = {} if self._is_foreign_kind else own_status(record, pool, entries, problem, orphans, overlap)
+        own = (
+            {}
+            if self._is_foreign_kind
+            else own_status(record, pool, notes.reserving, problem, orphans, overlap, notes.cooling)
+        )
         changes = status_changes(pool, shown_indexes(record, pool), own)
         record.is_status_due = False
         if not changes:
@@ -189,15 +297,19 @@ class PoolWrites:
             self.events.record(IP_POOL, pool, OVERLAPPING, overlap, "Warning")
         record.reported_overlap = overlap
 
-    async def _annotate(self, pool: Object, entries: list[Object]) -> Object:
-        """Reserve in an annotation, where the definition of the kind has no room for ours."""
-        value = as_annotation(entries)
-        if annotations_of(pool):
-            step: Step = {"op": "add", "path": pointer("metadata", "annotations", RESERVING), "value": value}
-        else:
-            step = {"op": "add", "path": "/metadata/annotations", "value": {RESERVING: value}}
+    async def _annotate(self, pool: Object, notes: Mapping[str, list[Object]]) -> Object:
+        """Keep entries in annotations, where the definition of the kind has no room for ours; none: remove them."""
+        written = {name: as_annotation(entries) for name, entries in notes.items() if entries}
+        steps: list[Step] = [
+            {"op": "add", "path": pointer("metadata", "annotations", name), "value": value}
+            for name, value in written.items()
+        ]
+        if not annotations_of(pool):
+            steps = [{"op": "add", "path": "/metadata/annotations", "value": written}]
+        gone = [name for name in notes if name not in written and name in annotations_of(pool)]
+        steps += [{"op": "remove", "path": pointer("metadata", "annotations", name)} for name in gone]
         self.check()
-        patched = await self.client.patch(IP_POOL, pool, guarded(pool, step))
+        patched = await self.client.patch(IP_POOL, pool, guarded(pool, *steps))
         self.caches.pools.wrote(patched)
         return patched
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
+from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import cooling_in
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS,
     CLUSTER_API_CLAIM,
@@ -16,7 +17,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     field,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, read_pool_spec
-from tenure.integrations.kubernetes.metal3.pool_book import PoolBook, holder_of
+from tenure.integrations.kubernetes.metal3.pool_book import PoolBook, cooling_holder, holder_of
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.discovery import find_kind
 from tenure.integrations.kubernetes.runtime.informer import Informer
@@ -48,11 +49,13 @@ class ReadPools:
         return self.claims.get(claim_id_of(address))
 
     def book_of(self, key: Key) -> PoolBook:
-        """Return what is free in a pool, by its address objects."""
+        """Return what is free in a pool, by its address objects and by what it says that cools off."""
         book = PoolBook()
         book.lay(self.spec_of(key))
         for address in self.addresses_of(key):
             book.hold(holder_of(address), position_of(address))
+        for position, cooling in cooling_in(self.pools[key]).items():
+            book.hold(cooling_holder(position, cooling.claim), position)
         return book
 
     def spec_of(self, key: Key) -> PoolReading:

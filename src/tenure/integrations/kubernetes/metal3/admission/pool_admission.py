@@ -91,8 +91,8 @@ def _faults_of(written: Object, reading: PoolReading) -> Iterator[SpecFault]:
     if POLICIES[reading.spec.policy].striped:
         yield from _not_random(written, reading.spec)
     tenure = mapping(written, "tenure")
-    for name in ("coolingSeconds", "sticky", "namespaces"):
-        # Such a field must not be ignored: an author who asked for cooling would believe in it.
+    for name in ("sticky", "namespaces"):
+        # Such a field must not be ignored: an author who asked for it would believe in it.
         if tenure.get(name):
             yield SpecFault(f"spec.tenure.{name}", tenure[name], NOT_SERVED)
 
@@ -104,6 +104,9 @@ def _ledger_faults(request: AdmissionRequest, spec: PoolSpec, view: AdmissionVie
     """
     if spec.ledger is not None and spec.external:
         yield SpecFault("spec.tenure.external", True, "cannot be used with spec.tenure.ledger, which decides")
+    if spec.ledger is not None and spec.cooling_s:
+        reason = "cannot be used with spec.tenure.ledger: the pools of its network say how long an address cools off"
+        yield SpecFault("spec.tenure.coolingSeconds", spec.cooling_s, reason)
     before = read_pool_spec(field(request.before, "spec")).spec.ledger if request.before else None
     if spec.ledger is None or before is None:
         return

@@ -30,6 +30,8 @@ STRATEGIES = {"sequential": Policy.LOWEST, "random": Policy.RANDOM}
 
 REALM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
+LONGEST_COOLING_S = 365 * 24 * 3600
+
 ALL_POSITIONS = (V6_BASE << 1) + 1
 """More than the highest position of any family."""
 
@@ -111,6 +113,8 @@ class PoolSpec:
     outlives_cluster: bool = False
     ledger: LedgerBinding | None = None
     """Where the addresses are held; nothing: the objects of the cluster are all there is."""
+    cooling_s: int = 0
+    """For how long a released address is not given to another claim. A ledger has its own rule for that."""
 
     @cached_property
     def _bounds(self) -> "EntryMap":
@@ -221,6 +225,7 @@ def read_pool_spec(written: Any) -> PoolReading:
         drained=tuple(_drained(_list(tenure, "drain", faults, "spec.tenure"), faults)),
         outlives_cluster=tenure.get("outlivesCluster") is True,
         ledger=_ledger(_map(tenure, "ledger", faults, "spec.tenure"), faults),
+        cooling_s=_cooling_s(tenure.get("coolingSeconds"), faults),
     )
     return PoolReading(read, faults)
 
@@ -384,6 +389,16 @@ def _ledger(written: Object, faults: list[SpecFault]) -> LedgerBinding | None:
         reason = "must begin with a letter or digit, and has letters, digits, '-', '_' and '.'"
         faults.append(SpecFault("spec.tenure.ledger.realm", read["realm"], reason))
     return LedgerBinding(read["network"], read["realm"], read["secretName"], read["server"])
+
+
+def _cooling_s(written: object, faults: list[SpecFault]) -> int:
+    if written is None:
+        return 0
+    if isinstance(written, bool) or not isinstance(written, int) or not 0 <= written <= LONGEST_COOLING_S:
+        reason = f"must be a number of seconds from 0 to {LONGEST_COOLING_S}"
+        faults.append(SpecFault("spec.tenure.coolingSeconds", written, reason))
+        return 0
+    return written
 
 
 def _drained(written: list[object], faults: list[SpecFault]) -> Iterator[AddressRange]:
