@@ -19,9 +19,10 @@ def runtime_samples(meter: RuntimeMeter, leads: bool) -> Iterator[Sample]:
     yield Sample("tenure_operator_events_dropped_total", "Events not written.", "counter", meter.events_dropped)
     for kind, count in sorted(meter.relists.items()):
         yield Sample("tenure_operator_relists_total", "Whole lists read.", "counter", count, {"kind": kind})
-    for kind, count in sorted(meter.drift.items()):
+    # With zeros: a counter that begins with the first drift has no rise to be alarmed by.
+    for kind in sorted(meter.relists | meter.drift):
         help = "Objects in which a cache differed from a list."
-        yield Sample("tenure_operator_cache_drift_total", help, "counter", count, {"kind": kind})
+        yield Sample("tenure_operator_cache_drift_total", help, "counter", meter.drift.get(kind, 0), {"kind": kind})
 
 
 def queue_samples(controller: str, queue: WorkQueue[Any]) -> Iterator[Sample]:
