@@ -50,6 +50,7 @@ lint: .venv/.ready
 	$(IN)/python tools/make_blocking.py --check
 	$(IN)/python tools/make_cli_reference.py --check
 	$(IN)/python tools/make_openapi.py --check
+	$(IN)/python tools/make_helm_chart.py --check
 
 bench: .venv/.bench kube-programs  ## the engine against the raw limits of its stores, in one run; ARGS="--claims 2000"
 	$(IN)/python -m bench $(ARGS)
@@ -68,7 +69,7 @@ kube: kube-servers  ## a Kubernetes API server on loopback to play with, until C
 kube-servers: .venv/.ready
 	@$(IN)/python tools/build_kube.py etcd kube-apiserver seed-manager >/dev/null || echo "tests that need Kubernetes will FAIL" >&2
 
-# What `make test` does without: the controller manager, kubectl, clusterctl, and the managers that people run today.
+# What `make test` does without: the controller manager, kubectl, clusterctl, helm, and the managers that people run today.
 kube-programs: .venv/.ready
 	@$(IN)/python tools/build_kube.py all >/dev/null || echo "tests that need these programs will FAIL" >&2
 

@@ -2,7 +2,7 @@
 
 ``KUBEBUILDER_ASSETS`` names a folder that has them already. Otherwise they are built into a cache outside of the tree,
 by version, so that the next run builds nothing: ``python tools/build_kube.py etcd kube-apiserver``, or ``all`` for the
-programs that ``make proof`` and ``make bench`` have besides: the controller manager, kubectl, clusterctl, and the
+programs that ``make proof`` and ``make bench`` have besides: the controller manager, kubectl, clusterctl, helm, and the
 managers that people run today. A program of our own is built as they are, from its sources in the tree.
 """
 
@@ -63,6 +63,7 @@ TARGETS = {
         "sigs.k8s.io/cluster-api-ipam-provider-in-cluster",
         290,
     ),
+    "helm": Target("helm.sh/helm/v3", "v3.21.4", "helm.sh/helm/v3/cmd/helm", 200),
     "seed-manager": Target(
         "k8s.io/client-go", KUBERNETES.replace("v1.", "v0."), ".", 130, "tests/integrations/vmpool/seed_manager"
     ),

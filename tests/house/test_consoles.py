@@ -31,7 +31,7 @@ from tests.infrastructure.quick_tenure import quick_path
 
 ELSEWHERE = {
     "README.md": "test_first_steps.py plays it beside `make run`, with the real programs",
-    "docs/howto/kubernetes.md": "tests/integrations/kubernetes/test_first_page.py plays it with a real kubectl",
+    "docs/howto/kubernetes.md": "tests/integrations/kubernetes/test_first_page.py plays it with kubectl and helm",
     "docs/tutorial/kubernetes.md": "tests/integrations/kubernetes/test_first_page.py plays it with a real kubectl",
     "docs/tutorial/metal3-machine.md": "tests/integrations/kubernetes/metal3_data/test_machine_page.py plays it",
     "docs/tutorial/two-clusters.md": "tests/integrations/kubernetes/test_two_clusters_page.py plays it",

@@ -27,9 +27,10 @@ def test_the_tutorial_leads_from_an_empty_cluster_to_a_claims_address(tmp_path: 
 
 @pytest.mark.proof
 def test_the_commands_of_the_howto_work_on_a_fresh_server(tmp_path: Path) -> None:
+    (tmp_path / "deploy").symlink_to(ROOT / "deploy")
     commands = commands_of(HOWTO.read_text("utf-8"))
     with private_kube() as server:
-        kubectl = find_program("kubectl", build=False).parent
-        played = play([each.text for each in commands], tmp_path, kubectl, KUBECONFIG=str(server.kubeconfig()))
-    assert len(played) == 5
+        programs = [find_program(name, build=False).parent for name in ("kubectl", "helm")]
+        played = play([each.text for each in commands], tmp_path, *programs, KUBECONFIG=str(server.kubeconfig()))
+    assert len(played) == 7
     assert wrongs(commands, played) == []

@@ -233,9 +233,16 @@ def test_pods_are_confined_and_have_time_to_give_up_their_lease() -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     assert set(container["resources"]) == {"requests", "limits"}
+    # The root cannot be written, so that what is written at all lies in memory.
+    assert [each["emptyDir"]["medium"] for each in pod["volumes"]] == ["Memory"]
+    spread = {each["topologyKey"]: each["labelSelector"] for each in pod["topologySpreadConstraints"]}
+    assert set(spread) == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
+    assert all(each == deployment["spec"]["selector"] for each in spread.values())
     assert ports == {"webhooks": OperatorSettings().webhook_port, "probes": OperatorSettings().port}
     assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "probes"}
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "probes"}
     assert service["spec"]["ports"][0]["targetPort"] == "webhooks"
-    assert budget["spec"]["maxUnavailable"] == 1
+    assert budget["spec"] == {"maxUnavailable": 1, "selector": deployment["spec"]["selector"]}
+    assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
     assert {each["port"] for each in policy["spec"]["ingress"][0]["ports"]} == set(ports)
