@@ -24,9 +24,10 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     WISHED_ADDRESS,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.operator import MakeClient, plain_client
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object
+from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.conditional_writes import SentWrite, unconditional
 from tests.integrations.kubernetes.metal3.faulty_client import Cell, Moment, WriteFaults
@@ -267,7 +268,7 @@ def beyond(writes: Mapping[str, int], times: int) -> list[GridCell]:
 class NewcomersPoolWrites(PoolWrites):
     """Writes of a leader that learns at each reservation that the definition of pools has no room for it (KD4)."""
 
-    async def reserve(self, key: Key, chosen: dict[str, int]) -> Object:
+    async def reserve(self, key: PoolId, chosen: dict[str, int]) -> Object:
         """Reserve in the status, where the server drops it, and then in the annotation."""
         self._is_foreign_kind = False
         return await super().reserve(key, chosen)

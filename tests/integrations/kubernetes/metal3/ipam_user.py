@@ -31,6 +31,8 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     mapping,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, OBJECT, OF_CLAIMS, holder_of
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
@@ -38,7 +40,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectMi
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of, version_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of, version_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
@@ -166,7 +168,7 @@ class IpamUser:
         found = await self.find()
         objects = [*found.pools, *found.claims, *found.addresses]
         books = [
-            f"{record.book.held} held in the book of {pool[1]}"
+            f"{record.book.held} held in the book of {pool}"
             for each in controllers
             for pool, record in each.caches.records()
             if record.book.held
@@ -182,7 +184,7 @@ def disagreements(found: Found, controller: IpamController | None, has_counts: b
     """Return what is not as it should be when every claim is served and nothing is going on."""
     objects = [*found.pools, *found.claims, *found.addresses]
     going = [f"{each['kind']} {key_of(each)[1]} is stuck" for each in objects if is_terminating(each)]
-    claims, addresses = defaultdict[Key | None, list[Object]](list), defaultdict[Key | None, list[Object]](list)
+    claims, addresses = defaultdict[PoolId | None, list[Object]](list), defaultdict[PoolId | None, list[Object]](list)
     for claim in found.claims:
         reference = reference_of(claim)
         claims[reference.pool if reference else None].append(claim)
@@ -191,7 +193,7 @@ def disagreements(found: Found, controller: IpamController | None, has_counts: b
     of_pools = [
         fault
         for pool in found.pools
-        for fault in _pool_faults(pool, claims[key_of(pool)], addresses[key_of(pool)], controller, has_counts)
+        for fault in _pool_faults(pool, claims[pool_id_of(pool)], addresses[pool_id_of(pool)], controller, has_counts)
     ]
     return going + of_pools
 
@@ -251,7 +253,7 @@ def _claim_faults(claim: Object, own: list[Object]) -> Iterator[str]:
 def _book_faults(
     pool: Object, claims: list[Object], addresses: list[Object], controller: IpamController
 ) -> Iterator[str]:
-    book = controller.caches.record(key_of(pool)).book
+    book = controller.caches.record(pool_id_of(pool)).book
     own = {uid_of(each): annotations_of(each).get(OWN_ADDRESS, "") for each in claims}
     listed = {holder_of(each): parse_address(text(each, "spec", "address")) for each in addresses}
     listed |= {(CLAIM, uid): parse_address(address) for uid, address in own.items() if address}

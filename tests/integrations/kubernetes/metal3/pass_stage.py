@@ -23,16 +23,17 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     finalizers_of,
     is_terminating,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.runtime.api_client import GONE, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists, ObjectMissing, WriteConflict
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
 NAMESPACE = "m3"
-POOL = (NAMESPACE, "p")
+POOL = PoolId(NAMESPACE, "p")
 LATER_S = 0.11
 """Longer than the first delay of a claim that failed."""
 
@@ -54,8 +55,8 @@ class Stage:
         self.before: Interference = lambda *write: None
         self.events: list[str] = []
         self._versions = itertools.count(100)
-        self._due: set[Key] = set()
-        self._later: set[Key] = set()
+        self._due: set[PoolId] = set()
+        self._later: set[PoolId] = set()
         client, events = cast(ApiClient, self), cast(EventRecorder, self)
         self.caches = IpamCaches(client, (), RuntimeMeter(), self._due.add, self._due.discard)
         for group in self.caches.own.values():
@@ -81,7 +82,7 @@ class Stage:
                 self._due.discard(key)
                 await self.passes.settle(key)
 
-    def _again(self, key: Key, after_s: float) -> None:
+    def _again(self, key: PoolId, after_s: float) -> None:
         (self._later if after_s else self._due).add(key)
 
     # What users do; the watch brings it at once.

@@ -17,6 +17,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     PAUSED,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION, uid_of
 from tests.infrastructure.kube import KubeServer, private_kube
 from tests.integrations.kubernetes.cluster import install
@@ -351,7 +352,7 @@ def test_kp6_a_version_that_is_not_served_any_more_frees_nothing(older_kube: Kub
             assert space.ip(name) == ip
         space.claim("m3")
         space.message("m3", "Exhausted")
-        until(lambda: controller.caches.addresses_of(("default", "p"))[-1]["apiVersion"].endswith("v1beta2"))
+        until(lambda: controller.caches.addresses_of(PoolId("default", "p"))[-1]["apiVersion"].endswith("v1beta2"))
         assert uid_of(new.served("c1")) == uid_of(address)
         new.delete("c1")
         assert space.ip("m3") == "10.0.0.1"

@@ -13,10 +13,11 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_CLAIM,
     IP_POOL,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.pool_record import SHORT, PoolRecord
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, POOL, Stage, claim_id, numbered
@@ -102,7 +103,7 @@ def test_kd1_indexes_list_addresses_of_the_pool_alone() -> None:
     stage.address("a", "10.0.0.1", "c")
     stage.address("b", "10.0.0.2", "c", pool="other")
 
-    assert stage.caches.record((NAMESPACE, "other")).indexes == {}
+    assert stage.caches.record(PoolId(NAMESPACE, "other")).indexes == {}
     assert stage.caches.record(POOL).indexes == {"c": "10.0.0.1"}
 
 
@@ -127,13 +128,13 @@ async def test_who_holds_an_address_is_known_before_its_object_is_there() -> Non
     assert stage.caches.addresses_at(POOL, place) == []
     await stage.settle()
     assert [each["metadata"]["name"] for each in stage.caches.addresses_at(POOL, place)] == ["p-10-0-0-5"]
-    assert stage.caches.addresses_at((NAMESPACE, "other"), place) == []
+    assert stage.caches.addresses_at(PoolId(NAMESPACE, "other"), place) == []
 
 
 def test_pools_that_came_and_went_leave_nothing_on_a_replica_that_only_follows() -> None:
     """Nor in the queue, which nobody works on there. Also claims that were removed by force are among them."""
     stage = Stage()
-    queue: WorkQueue[Key] = WorkQueue()
+    queue: WorkQueue[PoolId] = WorkQueue()
     stage.caches._wake, stage.caches._forget = queue.add, queue.discard
     for name in numbered(50):
         stage.pool(name=name)
@@ -142,7 +143,7 @@ def test_pools_that_came_and_went_leave_nothing_on_a_replica_that_only_follows()
         owner = {"kind": "IPClaim", "name": f"of-{name}", "uid": uid_of(claim)}
         stage.change(IP_ADDRESS, f"a-{name}", partial(_own_by, owner))
         stage.remove(IP_CLAIM, f"of-{name}")
-        assert stage.caches.record((NAMESPACE, name)).vanished == {uid_of(claim)}
+        assert stage.caches.record(PoolId(NAMESPACE, name)).vanished == {uid_of(claim)}
         stage.remove(IP_ADDRESS, f"a-{name}")
         stage.remove(IP_POOL, name)
 
@@ -188,7 +189,7 @@ def test_addresses_that_are_reported_twice_count_once() -> None:
     address = stage.address("a", "10.0.0.1", "c")
     for _ in range(2):
         stage.caches._address_changed(Delta(None, address))
-    assert stage.caches.record(POOL).addresses == {"a"}
+    assert stage.caches.record(POOL).addresses == {f"{NAMESPACE}/a"}
 
     for _ in range(2):
         stage.caches._address_changed(Delta(address, None))

@@ -6,6 +6,7 @@ from typing import cast
 
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import ADDRESS_FINALIZER, IP_ADDRESS, IP_CLAIM, MADE_FOR
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.resource_types import Object
@@ -115,7 +116,7 @@ async def test_an_address_whose_claim_is_for_another_pool_by_now_is_nobodys() ->
     watch = watch_of(stage)
     await watch.look()
 
-    assert [each["name"] for each in watch.of_pool((NAMESPACE, "p"))] == ["left"]
+    assert [each["name"] for each in watch.of_pool(PoolId(NAMESPACE, "p"))] == ["left"]
     assert stage.given() == {}
 
 

@@ -10,7 +10,8 @@ import pytest
 from tenure.integrations.kubernetes.metal3 import pool_status
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL, STORED_INDEXES, WHOLE_AGAIN
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, uid_of
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
 from tests.scale import in_proof
@@ -141,7 +142,7 @@ def test_c23_a_pre_allocation_of_an_address_that_another_claim_holds_names_the_h
     assert place.space.ip("late") == "10.23.0.1"
 
 
-def is_quiet(passes: list[Key]) -> bool:
+def is_quiet(passes: list[PoolId]) -> bool:
     """Return whether a second goes by without a pass."""
     before = len(passes)
     time.sleep(1.0)
@@ -149,12 +150,12 @@ def is_quiet(passes: list[Key]) -> bool:
 
 
 @contextlib.contextmanager
-def passes_over(place: Place, pool: str) -> Iterator[list[Key]]:
+def passes_over(place: Place, pool: str) -> Iterator[list[PoolId]]:
     """Note the passes over a pool, each of which tidies up at its end."""
-    caches, passes = place.controller.caches, list[Key]()
+    caches, passes = place.controller.caches, list[PoolId]()
     tidy = caches.tidy
 
-    def noted(key: Key) -> None:
+    def noted(key: PoolId) -> None:
         passes.extend([key] if key[1] == pool else [])
         tidy(key)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_overlaps import PoolOverlaps, overlap_text
 from tenure.kernel.addressing.addresses import format_address
@@ -26,9 +27,9 @@ def bound_to(network: str) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(10))
 def test_whatever_pools_come_change_and_go_the_overlaps_are_those_of_all_pairs(seed: int) -> None:
     chance = random.Random(seed)
-    overlaps, known = PoolOverlaps(), dict[tuple[str, str], PoolSpec]()
+    overlaps, known = PoolOverlaps(), dict[PoolId, PoolSpec]()
     for _ in range(150):
-        key = (chance.choice("nm"), chance.choice("abcdef"))
+        key = PoolId(chance.choice("nm"), chance.choice("abcdef"))
         if chance.random() < 0.3:
             overlaps.lay(key, None)
             known.pop(key, None)
@@ -57,37 +58,37 @@ def first_common(one: PoolSpec, other: PoolSpec) -> AddressRange | None:
 
 def test_a_pool_that_is_not_stored_yet_is_compared_as_it_would_be() -> None:
     overlaps = PoolOverlaps()
-    overlaps.lay(("n", "a"), spec_of("10.0.0.1-10.0.0.9", "fd00::1-fd00::ff"))
-    overlaps.lay(("n", "b"), spec_of("10.0.0.5-10.0.0.6"))
+    overlaps.lay(PoolId("n", "a"), spec_of("10.0.0.1-10.0.0.9", "fd00::1-fd00::ff"))
+    overlaps.lay(PoolId("n", "b"), spec_of("10.0.0.5-10.0.0.6"))
     wide = spec_of("10.0.0.0-10.0.0.255", "fd00::80-fd00::ffff")
 
-    assert overlaps.others_of(("n", "new"), wide) == {
-        ("n", "a"): parse_range("10.0.0.1-10.0.0.9"), ("n", "b"): parse_range("10.0.0.5-10.0.0.6"),
+    assert overlaps.others_of(PoolId("n", "new"), wide) == {
+        PoolId("n", "a"): parse_range("10.0.0.1-10.0.0.9"), PoolId("n", "b"): parse_range("10.0.0.5-10.0.0.6"),
     }  # fmt: skip
-    assert overlaps.others_of(("n", "a"), spec_of("10.0.0.1-10.0.0.4")) == {}
-    assert overlaps.others_of(("other", "new"), wide) == {}
+    assert overlaps.others_of(PoolId("n", "a"), spec_of("10.0.0.1-10.0.0.4")) == {}
+    assert overlaps.others_of(PoolId("other", "new"), wide) == {}
 
 
 def test_an_address_that_is_set_aside_outside_of_the_ranges_counts() -> None:
     overlaps = PoolOverlaps()
     outside = spec_of("10.0.0.1-10.0.0.9", preAllocations={"c": "10.0.1.5"}, tenure={"outsidePreAllocations": "allow"})
-    overlaps.lay(("n", "a"), outside)
-    overlaps.lay(("n", "b"), spec_of("10.0.1.1-10.0.1.9"))
+    overlaps.lay(PoolId("n", "a"), outside)
+    overlaps.lay(PoolId("n", "b"), spec_of("10.0.1.1-10.0.1.9"))
 
-    assert overlaps.others(("n", "b")) == {("n", "a"): parse_range("10.0.1.5")}
+    assert overlaps.others(PoolId("n", "b")) == {PoolId("n", "a"): parse_range("10.0.1.5")}
 
 
 def test_pools_on_one_network_of_a_ledger_do_not_collide() -> None:
     """The ledger gives each address once; a pool beside it, or on another network, may give it again."""
     overlaps = PoolOverlaps()
     for name, more in (("a", bound_to("lan")), ("b", bound_to("lan")), ("c", bound_to("dmz")), ("d", {})):
-        overlaps.lay(("n", name), spec_of("10.0.0.1-10.0.0.9", **more))
+        overlaps.lay(PoolId("n", name), spec_of("10.0.0.1-10.0.0.9", **more))
 
-    assert set(overlaps.others(("n", "a"))) == {("n", "c"), ("n", "d")}
+    assert set(overlaps.others(PoolId("n", "a"))) == {PoolId("n", "c"), PoolId("n", "d")}
 
 
 def test_five_pools_are_named_and_the_others_counted() -> None:
-    others = {("n", f"p{number}"): parse_range(format_address(number)) for number in range(8)}
+    others = {PoolId("n", f"p{number}"): parse_range(format_address(number)) for number in range(8)}
 
     assert overlap_text(others).count("with IPPool") == 5
     assert "addresses with 3 more" in overlap_text(others)
@@ -98,8 +99,8 @@ def test_500_pools_of_the_same_addresses_are_compared_within_a_second() -> None:
     overlaps = PoolOverlaps()
     began = time.process_time()
     for number in range(500):
-        overlaps.lay(("n", f"p{number}"), spec_of("10.0.0.1-10.0.0.200"))
-    found = [overlaps.others(("n", f"p{number}")) for number in range(500)]
+        overlaps.lay(PoolId("n", f"p{number}"), spec_of("10.0.0.1-10.0.0.200"))
+    found = [overlaps.others(PoolId("n", f"p{number}")) for number in range(500)]
 
     assert {len(each) for each in found} == {499}
     assert time.process_time() - began < 1.0

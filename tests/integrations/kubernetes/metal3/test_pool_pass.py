@@ -23,10 +23,11 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     PICKED_FOR,
     labels_of,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED
 from tenure.integrations.kubernetes.runtime.api_errors import NAMESPACE_GOING, ApiUnreachable, WriteConflict, error_of
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered
 
@@ -881,7 +882,7 @@ async def test_an_error_that_nobody_foresaw_takes_no_claim_out_of_the_line(monke
     pools = stage.passes.giving.pools
     reserve = pools.reserve
 
-    async def fails(key: Key, chosen: dict[str, int]) -> Object:
+    async def fails(key: PoolId, chosen: dict[str, int]) -> Object:
         monkeypatch.setattr(pools, "reserve", reserve)
         raise RuntimeError("nobody foresaw this")
 

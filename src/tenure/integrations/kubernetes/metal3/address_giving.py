@@ -34,6 +34,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import Unserved
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import is_fit_to_move, reference_of, was_served
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_terminating
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.runtime.api_errors import (
@@ -44,7 +45,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
     WriteConflict,
 )
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
 
 LOG = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ FAILED_TO_CREATE = "Failed to create associated IPAddress object"
 
 Work = Callable[[], Awaitable[None]]
 """Something to be done; it begins when it is called, so that what is never begun leaves nothing behind."""
-Again = Callable[[Key, float], None]
+Again = Callable[[PoolId, float], None]
 """Ask for another pass over a pool after a time."""
 
 
@@ -85,7 +86,7 @@ class AddressGiving:
         """Pick a free address whose object name is free, too: pools of one prefix share their names."""
         while (position := record.book.pick()) is not None:
             name = address_name(record.book.spec.name_prefix, position)
-            found = self.caches.addresses_like(claim).get((view.key[0], name))
+            found = self.caches.addresses_like(claim).get((key_of(claim)[0], name))
             if found is None:
                 return position
             self.caches.block_name(view.key, position, found)
@@ -171,7 +172,7 @@ class AddressGiving:
         try:
             return await self.pools.reserve(view.key, {uid_of(claim): position for claim, position in chosen})
         except (ApiError, ApiUnreachable) as error:
-            LOG.info("%s/%s: not reserved: %s", *view.key, error)
+            LOG.info("%s: not reserved: %s", view.key, error)
             for claim, _ in chosen:
                 self.failed(record, claim, error)
             # Last, since it may fail as well, and the claims must not be forgotten by that.
@@ -269,9 +270,9 @@ class AddressGiving:
         # Or one for this very claim, which is adopted then (KS2).
         made = [each for each in self.caches.addresses_for(claim) if key_of(each) != key_of(address)]
         if others or any(is_of_claim(each, claim, view) for each in made):
-            LOG.warning("%s/%s: %s has another object, too; ours goes", *view.key, format_address(position))
+            LOG.warning("%s: %s has another object, too; ours goes", view.key, format_address(position))
         elif not was_told(claim, address) and not is_given(claim, position, view):
-            LOG.warning("%s/%s: %s is not in the pool any more; ours goes", *view.key, format_address(position))
+            LOG.warning("%s: %s is not in the pool any more; ours goes", view.key, format_address(position))
         else:
             return True
         await self._withdraw(view, record, claim, address)
@@ -290,12 +291,12 @@ class AddressGiving:
         """Look at the object that has the name of an address: it may be this claim's own, from before a crash."""
         await self.claims.read_address(claim, name)
         # Nothing, if it has gone since it was read.
-        found = self.caches.addresses_like(claim).get((view.key[0], name))
+        found = self.caches.addresses_like(claim).get((key_of(claim)[0], name))
         if found is None:
             self.again(view.key, record.failed(id_of(claim)))  # or its kind is not followed yet
             return
         if not is_of_claim(found, claim, view):
-            LOG.info("%s/%s: %s is not to be had: the name %s is taken", *view.key, format_address(position), name)
+            LOG.info("%s: %s is not to be had: the name %s is taken", view.key, format_address(position), name)
             self.caches.block_name(view.key, position, found)
             note = f"{format_address(position)} is not to be had: IPAddress {name} is there already"
             self.record(claim, "Conflict", note, "Warning")

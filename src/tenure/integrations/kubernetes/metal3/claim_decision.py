@@ -36,9 +36,10 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     is_terminating,
 )
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding
 from tenure.integrations.kubernetes.metal3.pool_book import LOST, RESERVED, Holder, PoolBook, holder_of
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
 
 EXHAUSTED = "Exhausted IP Pools"
@@ -143,7 +144,7 @@ Action = (
 class PoolView:
     """What decisions about the claims of a pool rest on."""
 
-    key: Key
+    key: PoolId
     pool: Object | None
     book: PoolBook
     addresses_for: Callable[[Object], Sequence[Object]]
@@ -154,7 +155,7 @@ class PoolView:
     """Return whether the cluster of a namespace and a name is paused."""
     has_cluster: Callable[[str, str], bool]
     """Return whether there is a cluster of a namespace and a name."""
-    name_holder: Callable[[Key, Holder], str]
+    name_holder: Callable[[PoolId, Holder], str]
     """Name a holder of the pool for people."""
     is_moved: Callable[[ClaimId], bool] = lambda claim: False
     """Return whether the address of a claim was deleted because it lives on in another cluster."""
@@ -193,10 +194,10 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
 def _decide_living(claim: Object, reference: Reference, view: PoolView) -> Action:
     """Decide about a claim that is to have an address."""
     kind, cluster = kind_of(claim), kind_of(claim).cluster_of(claim)
-    if kind.needs_cluster and cluster and not view.has_cluster(view.key[0], cluster):
+    if kind.needs_cluster and cluster and not view.has_cluster(view.key.namespace, cluster):
         return Leave(f"its Cluster {cluster} is not there", says=not was_served(claim), touches=False)
     if reference.is_elsewhere:
-        return Refuse(f"IPPool {reference.pool[1]} is in another namespace; a claim is served from its own only")
+        return Refuse(f"{reference.pool.title} is in another namespace; a claim is served from its own only")
     candidates, leftovers = _candidates(claim, view), _leftovers(claim, view)
     if _is_being_moved(claim, candidates + leftovers, view):
         return Leave("its address is being moved")
@@ -232,19 +233,19 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
     if view.is_namespace_going:
         return Leave("its namespace is being deleted")
     if view.pool is None:
-        missing = f"IPPool {view.key[1]} does not exist; the claim is served as soon as it does"
+        missing = f"{view.key.title} does not exist; the claim is served as soon as it does"
         return Refuse(missing, why=Unserved.POOL_NOT_READY)
     if DELETE_FOR_MOVE in annotations_of(view.pool):
         return Leave("its pool is being moved")
     if is_terminating(view.pool):
-        return Refuse(f"IPPool {view.key[1]} is being deleted", why=Unserved.POOL_NOT_READY)
+        return Refuse(f"{view.key.title} is being deleted", why=Unserved.POOL_NOT_READY)
     if view.is_cluster_missing:
-        return Leave(f"Cluster {view.book.spec.cluster_name} of IPPool {view.key[1]} is not there yet", says=True)
+        return Leave(f"Cluster {view.book.spec.cluster_name} of {view.key.title} is not there yet", says=True)
     if view.book.faults:
         faults = "; ".join(map(str, view.book.faults[:5]))
-        return Refuse(f"IPPool {view.key[1]} cannot be read: {faults}", why=Unserved.POOL_NOT_READY)
+        return Refuse(f"{view.key.title} cannot be read: {faults}", why=Unserved.POOL_NOT_READY)
     if view.book.spec.external:
-        return Leave(f"IPPool {view.key[1]} is external: an IPAddress for this claim is waited for", says=True)
+        return Leave(f"{view.key.title} is external: an IPAddress for this claim is waited for", says=True)
     by_ledger = _by_ledger(claim, view.book.spec.ledger, view) if view.book.spec.ledger is not None else None
     return by_ledger or _former(claim, view) or _picked(claim, view)
 
@@ -252,7 +253,7 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
 def _by_ledger(claim: Object, binding: LedgerBinding, view: PoolView) -> Action | None:
     """Decide about a claim whose ledger does not answer, or has an address for it; nothing, if any address will do."""
     if view.ledger.away:
-        return Refuse(f"The ledger of IPPool {view.key[1]}: {view.ledger.away}", why=Unserved.POOL_NOT_READY)
+        return Refuse(f"The ledger of {view.key.title}: {view.ledger.away}", why=Unserved.POOL_NOT_READY)
     owner, own = ledger_owner(binding.realm, id_of(claim)), own_address(claim)
     row = view.ledger.rows.get(owner)
     position = row.position if row is not None else view.ledger.set_aside.get(owner)
@@ -310,7 +311,7 @@ def _picked(claim: Object, view: PoolView) -> Action:
 def _own(claim: Object, position: int, view: PoolView) -> Action:
     """Decide about the address that a claim had before, here or elsewhere: it gets that one, or waits (KD6)."""
     if not is_given(claim, position, view):
-        return Refuse(f"Address {format_address(position)} is not one that IPPool {view.key[1]} gives", position)
+        return Refuse(f"Address {format_address(position)} is not one that {view.key.title} gives", position)
     return _unless_held(claim, position, view, f"Address {format_address(position)}")
 
 
@@ -370,7 +371,7 @@ def _wished(claim: Object, wish: AddressWish, view: PoolView) -> Action:
             return Refuse(OUT_OF_BOUNDS, position)
         return _unless_held(claim, position, view, f"Pre-allocated IP {shown}")
     if spec.entry_at(position) is None:
-        return Refuse(f"Requested IP {shown} is out of range of IPPool {view.key[1]}", position)
+        return Refuse(f"Requested IP {shown} is out of range of {view.key.title}", position)
     if not view.book.is_on_line(position) or holders_before(claim, position, view.book, view.claims):
         return Refuse(NOT_AVAILABLE, position)
     return TakeAddress(position)
@@ -390,7 +391,7 @@ def _is_paused(claim: Object, view: PoolView) -> bool:
     if PAUSED in annotations_of(claim) or view.is_paused:
         return True
     cluster = kind_of(claim).cluster_of(claim) or view.book.spec.cluster_name
-    return bool(cluster) and view.is_cluster_paused(view.key[0], cluster)
+    return bool(cluster) and view.is_cluster_paused(view.key.namespace, cluster)
 
 
 def _candidates(claim: Object, view: PoolView) -> list[Object]:

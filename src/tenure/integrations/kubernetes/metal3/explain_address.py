@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import cooling_in
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.kernel.addressing.addresses import format_address
 
 
@@ -16,7 +17,7 @@ from tenure.kernel.addressing.addresses import format_address
 class AddressFinding:
     """What one pool has to say about an address."""
 
-    pool: Key
+    pool: PoolId
     status: str
     """In a word: held, orphaned, cooling, pre-allocated, kept back, drained or free."""
     text: str
@@ -31,14 +32,14 @@ def explain_address(read: ReadPools, position: int) -> list[AddressFinding]:
     return [finding for key in sorted(read.pools) for finding in _in_pool(read, key, position)]
 
 
-def _in_pool(read: ReadPools, key: Key, position: int) -> Iterator[AddressFinding]:
+def _in_pool(read: ReadPools, key: PoolId, position: int) -> Iterator[AddressFinding]:
     held = [each for each in read.addresses_of(key) if position_of(each) == position]
     for address in held:
         yield _held(read, key, address)
     if held:
         return
     spec = read.spec_of(key).spec
-    name = f"IPPool {'/'.join(key)}"
+    name = f"{key}"
     if (cooling := cooling_in(read.pools[key]).get(position)) is not None:
         text = f"cooling in {name} until {cooling.until_text}: {cooling.claim} released it"
         yield AddressFinding(key, "cooling", text, str(cooling.claim))
@@ -52,12 +53,12 @@ def _in_pool(read: ReadPools, key: Key, position: int) -> Iterator[AddressFindin
         yield AddressFinding(key, status, f"{status} in {name}{why and f': {why}'}")
 
 
-def _held(read: ReadPools, key: Key, address: Object) -> AddressFinding:
+def _held(read: ReadPools, key: PoolId, address: Object) -> AddressFinding:
     claim, object = claim_id_of(address), key_of(address)[1]
     since = text(address, "metadata", "creationTimestamp")
     is_there = read.claim_of(address) is not None
     missing = "" if is_there else ", which is not there"
-    said = f"held by {claim}{missing}, as IPAddress {object} of IPPool {'/'.join(key)}, since {since}"
+    said = f"held by {claim}{missing}, as IPAddress {object} of {key}, since {since}"
     return AddressFinding(key, "held" if is_there else "orphaned", said, str(claim), object, since)
 
 

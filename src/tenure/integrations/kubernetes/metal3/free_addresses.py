@@ -7,14 +7,14 @@ from typing import Any
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of, was_served
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.pool_book import LEDGER, PICKED, PoolBook
 from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
-from tenure.integrations.kubernetes.runtime.resource_types import Key
 from tenure.kernel.addressing.addresses import format_address
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 
-async def count_free(read: ReadPools, key: Key, ledger: AsyncLedger | None, named: int) -> dict[str, Any]:
+async def count_free(read: ReadPools, key: PoolId, ledger: AsyncLedger | None, named: int) -> dict[str, Any]:
     """Count what a pool has, and name so many addresses that would be given next. O(n) of what is held."""
     book, binding = read.book_of(key), read.spec_of(key).spec.ledger
     others = 0
@@ -36,7 +36,7 @@ async def count_free(read: ReadPools, key: Key, ledger: AsyncLedger | None, name
     counts["outside"] = len(held) - used
     network = {} if binding is None else {"network": binding.network, "held_by_others": others}
     return {
-        "pool": "/".join(key),
+        "pool": key.path,
         **counts,
         **network,
         "waiting": len(waiting),

@@ -41,7 +41,9 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     labels_of,
     text,
 )
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec, read_pool_spec
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, pool_kind_of
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.metal3.other_writers import METAL3S_IPAM
 from tenure.integrations.kubernetes.metal3.pool_book import (
@@ -57,23 +59,24 @@ from tenure.integrations.kubernetes.metal3.pool_book import (
     Holder,
     cooling_holder,
     holder_of,
+    object_key,
 )
 from tenure.integrations.kubernetes.metal3.pool_overlaps import PoolOverlaps
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_status import foreign_entry
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
-from tenure.integrations.kubernetes.runtime.informer import Informer, drop_managed_fields
+from tenure.integrations.kubernetes.runtime.informer import Handler, Informer, drop_managed_fields
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tenure.integrations.kubernetes.runtime.terminating_namespaces import TerminatingNamespaces
 from tenure.kernel.plan.plan_model import Network
 
-Wake = Callable[[Key], None]
+Wake = Callable[[PoolId], None]
 """Ask for a pass over a pool."""
-Forget = Callable[[Key], None]
+Forget = Callable[[PoolId], None]
 """Take back what was asked for a pool of which nothing is left."""
 Group = InformerGroup | DiscoveredGroup
 REMEMBERED = 10_000
@@ -87,6 +90,42 @@ class KindCaches(NamedTuple):
     addresses: Group
 
 
+class PoolGroups:
+    """The pools of all kinds that are followed, read as one; it costs what the cache of one kind costs."""
+
+    def __init__(self, by_kind: Mapping[str, Group]) -> None:
+        self.by_kind = by_kind
+        """By the name of the kind."""
+
+    def __iter__(self) -> Iterator[Object]:
+        return (pool for group in self.by_kind.values() for pool in group)
+
+    def __contains__(self, pool: PoolId) -> bool:
+        return self.get(pool) is not None
+
+    def get(self, pool: PoolId) -> Object | None:
+        """Return a pool, or nothing; also where its kind is not served."""
+        group = self.by_kind.get(pool.kind)
+        return group.get(pool.key) if group is not None else None
+
+    def by_index(self, name: str, value: str) -> list[Object]:
+        """Return the pools that an indexer puts under a value."""
+        return [pool for group in self.by_kind.values() for pool in group.by_index(name, value)]
+
+    def on_change(self, handler: Handler) -> None:
+        """Call a handler for every change of a pool from now on."""
+        for group in self.by_kind.values():
+            group.on_change(handler)
+
+    def wrote(self, pool: Object) -> None:
+        """Enter the answer to a write of this process."""
+        self.by_kind[text(pool, "kind")].wrote(pool)
+
+    def deleted(self, pool: Object, answer: Object) -> None:
+        """Enter the deletion of a pool by this process, and the server's answer."""
+        self.by_kind[text(pool, "kind")].deleted(pool, answer)
+
+
 class IpamCaches:
     """What is known of the server. Cost: O(log n) a change; O(n log n) when a pool's ``spec`` changes."""
 
@@ -97,9 +136,9 @@ class IpamCaches:
         self._wake = wake
         self._forget = forget
         self.terminating = terminating if terminating is not None else TerminatingNamespaces()
-        self._records: dict[Key, PoolRecord] = {}
-        self._blocked: dict[Key, set[Key]] = {}
-        """Pools whose books have an address that cannot be given, by the object of another pool that has its name."""
+        self._records: dict[PoolId, PoolRecord] = {}
+        self._blocked: dict[str, set[PoolId]] = {}
+        """Pools whose books have an address that cannot be given, by the holder of another pool that has its name."""
         self.overlaps = PoolOverlaps()
         self._moved: set[ClaimId] = set()
         """Claims whose address was deleted because it was moved to another cluster (KD6)."""
@@ -116,7 +155,8 @@ class IpamCaches:
             more = partial(Informer, indexers=indexers, trim=trim, meter=meter, empties=is_metal3s)
             return InformerGroup(namespaces, lambda name: more(client, kind, namespace=name))
 
-        self.pools = group(IP_POOL, {"cluster": _cluster_of_pool})
+        self.ip_pools = group(IP_POOL, {"cluster": _cluster_of_pool})
+        self.pools = PoolGroups({IP_POOL.kind: self.ip_pools})
         of_claims: dict[str, Indexer] = {"uid": _uid, "cluster": _cluster_of_claim}
         of_addresses: dict[str, Indexer] = {
             "claim": _claim_key, "owner": owner_uids, "pool": _pool_key, "place": _place_key,
@@ -144,7 +184,7 @@ class IpamCaches:
     @property
     def _groups(self) -> dict[str, Group]:
         return {
-            "ippools": self.pools, "ipclaims": self.claims, "ipaddresses": self.addresses,
+            "ippools": self.ip_pools, "ipclaims": self.claims, "ipaddresses": self.addresses,
             "cluster-api claims": self.cluster_api_claims, "cluster-api addresses": self.cluster_api_addresses,
             "clusters": self.clusters,
         }  # fmt: skip
@@ -152,7 +192,7 @@ class IpamCaches:
     @property
     def own(self) -> dict[ResourceType, InformerGroup]:
         """Return Metal3's kinds, without which there is nothing to serve."""
-        return {IP_POOL: self.pools, IP_CLAIM: self.claims, IP_ADDRESS: self.addresses}
+        return {IP_POOL: self.ip_pools, IP_CLAIM: self.claims, IP_ADDRESS: self.addresses}
 
     def not_ready(self) -> dict[str, str]:
         """Return the kinds that are not in the cache yet; without Metal3's kinds there is nothing to serve."""
@@ -168,7 +208,7 @@ class IpamCaches:
     def is_synced(self) -> bool:
         """Whether everything is in the caches that webhooks judge by; clusters are not among it."""
         kinds = [group for each in self._of.values() for group in each]
-        return not any(group.unsynced() for group in (self.pools, *kinds))
+        return not any(group.unsynced() for group in (self.ip_pools, *kinds))
 
     async def follow(self) -> None:
         """Follow the server until cancelled."""
@@ -183,14 +223,14 @@ class IpamCaches:
             await group.wait_synced()
         await asyncio.gather(*(group.compare() for group in self._groups.values()))
 
-    def record(self, pool: Key) -> PoolRecord:
+    def record(self, pool: PoolId) -> PoolRecord:
         """Return what is remembered of a pool; one that is only claimed, and not there, has a record, too."""
         found = self._records.get(pool)
         if found is None:
             found = self._records[pool] = PoolRecord()
         return found
 
-    def records(self) -> Iterator[tuple[Key, PoolRecord]]:
+    def records(self) -> Iterator[tuple[PoolId, PoolRecord]]:
         """Return all records."""
         return iter(list(self._records.items()))
 
@@ -237,11 +277,11 @@ class IpamCaches:
         """Return the address objects that a claim of a uid owns, whether it is there or not."""
         return self._addresses_by("owner", uid)
 
-    def addresses_of(self, pool: Key) -> list[Object]:
+    def addresses_of(self, pool: PoolId) -> list[Object]:
         """Return the address objects of both kinds that name a pool. O(n) of these."""
         return self._addresses_by("pool", "/".join(pool))
 
-    def addresses_at(self, pool: Key, position: int) -> list[Object]:
+    def addresses_at(self, pool: PoolId, position: int) -> list[Object]:
         """Return the address objects of both kinds that hold an address of a pool. O(1)."""
         return self._addresses_by("place", _place(pool, position))
 
@@ -252,7 +292,7 @@ class IpamCaches:
         """Return all address objects of both kinds."""
         return (address for each in self._of.values() for address in each.addresses)
 
-    def claims_at(self, pool: Key, position: int) -> list[ClaimId]:
+    def claims_at(self, pool: PoolId, position: int) -> list[ClaimId]:
         """Return the claims that have an address of a pool, or are about to get it. O(1)."""
         record = self._records.get(pool)
         holders = record.book.holders_at(position) if record is not None else ()
@@ -272,18 +312,18 @@ class IpamCaches:
         """Return whether there is such a cluster."""
         return self.clusters.get((namespace, name)) is not None
 
-    def is_pool_paused(self, pool: Key) -> bool:
+    def is_pool_paused(self, pool: PoolId) -> bool:
         """Return whether a pool is paused, by itself or by its cluster (E3, E4)."""
         found, cluster = self.pools.get(pool), self.record(pool).book.spec.cluster_name
         is_marked = found is not None and PAUSED in annotations_of(found)
         return is_marked or (bool(cluster) and self.is_cluster_paused(pool[0], cluster))
 
-    def is_cluster_missing(self, pool: Key) -> bool:
+    def is_cluster_missing(self, pool: PoolId) -> bool:
         """Return whether a pool names a cluster that is not there (E2)."""
         name = self.record(pool).book.spec.cluster_name
         return bool(name) and not self.has_cluster(pool[0], name)
 
-    def name_holder(self, pool: Key, holder: Holder) -> str:
+    def name_holder(self, pool: PoolId, holder: Holder) -> str:
         """Name a holder of an address for people."""
         sort, name = holder
         if sort in OF_CLAIMS:
@@ -295,22 +335,22 @@ class IpamCaches:
             record = self.record(pool)
             cooling = record.cooling.get(record.book.position_of(holder) or 0)
             return f"nobody until {cooling.until_text}: {cooling.claim} released it" if cooling else "nobody"
-        address = self._object_of(pool[0], name) if sort == OBJECT else None
+        address = self._object_of(name) if sort == OBJECT else None
         if address is None:
-            return f"IPAddress {name.removeprefix(CLUSTER_API.holder_prefix)}"
+            return f"IPAddress {object_key(name)[1]}"
         return f"{kind_of(address).claim.kind} {claim_name_of(address)} (IPAddress {key_of(address)[1]})"
 
-    def _object_of(self, namespace: str, holder: str) -> Object | None:
+    def _object_of(self, holder: str) -> Object | None:
         """Return the address object that a holder of a book is."""
         kind = CLUSTER_API if holder.startswith(CLUSTER_API.holder_prefix) else METAL3
-        return self._of[kind].addresses.get((namespace, holder.removeprefix(kind.holder_prefix)))
+        return self._of[kind].addresses.get(object_key(holder))
 
-    def status_due(self, pool: Key) -> None:
+    def status_due(self, pool: PoolId) -> None:
         """Ask for a look at a pool's status."""
         self.record(pool).is_status_due = True
         self._wake(pool)
 
-    def tidy(self, pool: Key) -> bool:
+    def tidy(self, pool: PoolId) -> bool:
         """Forget a pool of which nothing is left, unless a pass over it is under way; return whether it is."""
         record = self._records.get(pool)
         if record is None or self.pools.get(pool) is not None or not record.is_idle:
@@ -319,7 +359,7 @@ class IpamCaches:
         self._forget(pool)
         return True
 
-    def _wake_or_tidy(self, pool: Key) -> None:
+    def _wake_or_tidy(self, pool: PoolId) -> None:
         """Ask for a pass over a pool; a pool of which nothing is left needs none, also where nobody makes passes."""
         if not self.tidy(pool):
             self._wake(pool)
@@ -370,7 +410,7 @@ class IpamCaches:
         """Return whether a claim was deleted because it was moved to another cluster, as far as this process saw it."""
         return uid in self._moved_claims
 
-    def hold_in_ledger(self, pool: Key, holders: Mapping[Holder, int]) -> None:
+    def hold_in_ledger(self, pool: PoolId, holders: Mapping[Holder, int]) -> None:
         """Let exactly these owners of a ledger hold addresses of a pool; what is free by that serves waiting claims."""
         record = self.record(pool)
         for holder in record.book.holders_of_sort(LEDGER):
@@ -382,7 +422,7 @@ class IpamCaches:
                 record.is_status_due = True
         self._wake(pool)
 
-    def drop_in_ledger(self, pool: Key, holder: Holder) -> None:
+    def drop_in_ledger(self, pool: PoolId, holder: Holder) -> None:
         """Let an owner of a ledger hold nothing of a pool any more."""
         self._drop(self.record(pool), holder)
         self._wake(pool)
@@ -391,31 +431,35 @@ class IpamCaches:
         """Return whether the address of a claim was deleted because it was moved to another cluster."""
         return claim in self._moved
 
-    def block_name(self, pool: Key, position: int, address: Object) -> None:
+    def block_name(self, pool: PoolId, position: int, address: Object) -> None:
         """Do not pick an address whose object name another pool's object has, for as long as that is there."""
         name = holder_of(address)[1]
         self.record(pool).book.hold((NAME, name), position)
-        self._blocked.setdefault((pool[0], name), set()).add(pool)
+        self._blocked.setdefault(name, set()).add(pool)
 
     def _pool_changed(self, delta: Delta) -> None:
-        record, before, after = self.record(delta.key), delta.before, delta.after
+        before, after = delta.before, delta.after
+        pool = pool_id_of(after or before or {})
+        record = self.record(pool)
         self._note_new(delta)
         if after is None or before is None or before.get("spec") != after.get("spec"):
-            record.book.lay(PoolReading(PoolSpec(), []) if after is None else read_pool_spec(after.get("spec")))
-            self._note_overlaps(delta.key, is_there=after is not None)
+            record.book.lay(
+                PoolReading(PoolSpec(), []) if after is None else pool_kind_of(after).read(after.get("spec"))
+            )
+            self._note_overlaps(pool, is_there=after is not None)
         self._reserve(record, reserved_in(after) if after else {})
         self._cool(record, before, after)
         if after is None or before is None or _concerns_claims(before, after):
             record.look_again()
         record.is_status_due = True
-        self._wake_or_tidy(delta.key)
+        self._wake_or_tidy(pool)
 
-    def follow_plan(self, pool: Key, plan: Network | None) -> None:
+    def follow_plan(self, pool: PoolId, plan: Network | None) -> None:
         """Let a pool have what the plan of its network in a ledger allows; nothing: that is not known."""
         self.record(pool).book.follow_plan(plan)
         self._note_overlaps(pool, is_there=self.pools.get(pool) is not None)
 
-    def _note_overlaps(self, pool: Key, *, is_there: bool) -> None:
+    def _note_overlaps(self, pool: PoolId, *, is_there: bool) -> None:
         """Note which addresses a pool has; pools that have some of these as well, or had, say so in their status."""
         before = self.overlaps.others(pool)
         self.overlaps.lay(pool, self.record(pool).book.spec if is_there else None)
@@ -479,7 +523,7 @@ class IpamCaches:
             self._index(joined.pool, id.name)
             self._wake(joined.pool)
 
-    def _claim_left(self, pool: Key, id: ClaimId, before: Object, after: Object | None) -> None:
+    def _claim_left(self, pool: PoolId, id: ClaimId, before: Object, after: Object | None) -> None:
         """Let a claim that is gone, or is another one by now, hold nothing of a pool any more."""
         record = self.record(pool)
         if after is None or uid_of(after) != uid_of(before):
@@ -534,7 +578,7 @@ class IpamCaches:
             self._wake_or_tidy(pool)
         self._object_came_or_went(delta)
 
-    def _keep_for_claim(self, pool: Key, record: PoolRecord, gone: Object) -> None:
+    def _keep_for_claim(self, pool: PoolId, record: PoolRecord, gone: Object) -> None:
         """Keep an address for its claim whose object went by force, also before the claim named the address (KP9)."""
         claim = owner_of(gone, self)
         if claim is None or is_terminating(claim) or DELETE_FOR_MOVE in annotations_of(gone):
@@ -544,7 +588,7 @@ class IpamCaches:
         if is_its and was_told(claim, gone) and own_address(claim) in (None, position_of(gone)):
             record.book.hold((LOST, uid_of(claim)), position_of(gone))
 
-    def _keep_owners(self, pool: Key, record: PoolRecord, before: Object | None, after: Object | None) -> None:
+    def _keep_owners(self, pool: PoolId, record: PoolRecord, before: Object | None, after: Object | None) -> None:
         """Note what an object means to its owners: one that is back is not lost, and what is gone is left by nobody."""
         for uid in owner_uids(after) if after is not None else ():
             self._drop(record, (LOST, uid))
@@ -561,7 +605,7 @@ class IpamCaches:
         if delta.after is not None:
             self._moved.discard(claim)
             return
-        self._unblock(delta.key[0], holder_of(address)[1])
+        self._unblock(holder_of(address)[1])
         if DELETE_FOR_MOVE in annotations_of(address) and pool_of(address) and self.claim(claim) is not None:
             self._moved.add(claim)
 
@@ -570,7 +614,7 @@ class IpamCaches:
         if _standing(delta.before) == _standing(delta.after):
             return
         name = "/".join(delta.key)
-        pools = {key_of(pool) for pool in self.pools.by_index("cluster", name)}
+        pools = {pool_id_of(pool) for pool in self.ip_pools.by_index("cluster", name)}
         for claim in (claim for each in self._of.values() for claim in each.claims.by_index("cluster", name)):
             reference = reference_of(claim)
             if reference is not None:
@@ -593,8 +637,8 @@ class IpamCaches:
             if claim is not None and uid != holder[1]:
                 record.dirty.add(id_of(claim))  # what stood in its way may be gone
 
-    def _unblock(self, namespace: str, name: str) -> None:
-        for pool in self._blocked.pop((namespace, name), ()):
+    def _unblock(self, name: str) -> None:
+        for pool in self._blocked.pop(name, ()):
             self._drop(self.record(pool), (NAME, name))
             self._wake_or_tidy(pool)
 
@@ -607,7 +651,7 @@ class IpamCaches:
             owners = (self.claim_of_uid(uid) for uid in owner_uids(address))
             yield from (id_of(claim) for claim in owners if claim is not None)
 
-    def _index(self, pool: Key, name: str) -> None:
+    def _index(self, pool: PoolId, name: str) -> None:
         """Enter the address of a claim into the pool's list of them; only claims that exist are in it (KD1).
 
         The list has room for one claim of a name; where both kinds have one, Metal3's is in it.
@@ -623,7 +667,7 @@ class IpamCaches:
             record.indexes[name] = written
         record.is_status_due = True
 
-    def _indexed(self, pool: Key, claim: Object | None) -> str:
+    def _indexed(self, pool: PoolId, claim: Object | None) -> str:
         """Return the address of a claim for the pool's list; empty if there is none."""
         reference = reference_of(claim) if claim is not None else None
         if claim is None or reference is None or reference.pool != pool:
@@ -684,7 +728,7 @@ def _pool_key(address: Object) -> Iterable[str]:
     return ("/".join(pool),) if pool else ()
 
 
-def _place(pool: Key, position: int) -> str:
+def _place(pool: PoolId, position: int) -> str:
     return f"{'/'.join(pool)}/{position}"
 
 

@@ -19,6 +19,7 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import pool_o
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_named
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL, WATCH_FILTER, labels_of
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
 from tenure.integrations.kubernetes.metal3.other_writers import OtherWriters
@@ -34,7 +35,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnrea
 from tenure.integrations.kubernetes.runtime.leader_lease import NotLeading
 from tenure.integrations.kubernetes.runtime.mounted_certificate import show_mounted
 from tenure.integrations.kubernetes.runtime.process_probes import Sample
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
 from tenure.integrations.kubernetes.runtime.webhook_certificates import WebhookCertificates
 from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
@@ -64,7 +65,7 @@ class IpamController:
         self._settings = settings
         self._lease = context.lease
         self.meter = IpamMeter()
-        self.queue: WorkQueue[Key] = WorkQueue(longest_delay_s=LONGEST_DELAY_S)
+        self.queue: WorkQueue[PoolId] = WorkQueue(longest_delay_s=LONGEST_DELAY_S)
         self.caches = IpamCaches(
             context.client, settings.namespaces, context.meter, self.queue.add, self.queue.discard,
             context.events.terminating,
@@ -172,12 +173,12 @@ class IpamController:
         key = pool_of(address)
         return key is not None and self._may_release_in(key)
 
-    def _may_release_in(self, key: Key) -> bool:
+    def _may_release_in(self, key: PoolId) -> bool:
         """Return whether what is without a claim in a pool may be released."""
         pool = self.caches.pools.get(key)
         return not self.caches.is_pool_paused(key) and (pool is None or self._serves(pool))
 
-    def _orphans_of(self, key: Key) -> list[Object]:
+    def _orphans_of(self, key: PoolId) -> list[Object]:
         """Return what is without a claim in a pool: objects, and what its ledger holds."""
         return self.orphans.of_pool(key) + self.ledger_orphans.of_pool(key)
 
@@ -190,8 +191,8 @@ class IpamController:
         """Return whether an object has the label that this operator filters by (E7)."""
         return self._view.serves(key_of(object)[0], labels_of(object))
 
-    def _report(self, key: Key, error: Exception, delay_s: float) -> None:
-        LOG.warning("IPPool %s/%s: again in %.1f s: %s", *key, delay_s, error, exc_info=_unforeseen(error))
+    def _report(self, key: PoolId, error: Exception, delay_s: float) -> None:
+        LOG.warning("%s: again in %.1f s: %s", key, delay_s, error, exc_info=_unforeseen(error))
 
 
 class CachedView:
@@ -219,21 +220,21 @@ class CachedView:
         """Return whether claims of a kind are served."""
         return kind in self._kinds
 
-    def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
+    def addresses_of(self, pool: PoolId) -> Iterable[Object]:
         """Return the address objects of both kinds that name a pool."""
-        return self._caches.addresses_of((namespace, pool))
+        return self._caches.addresses_of(pool)
 
-    def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
+    def addresses_at(self, pool: PoolId, position: int) -> Iterable[Object]:
         """Return the address objects of both kinds that hold an address of a pool."""
-        return self._caches.addresses_at((namespace, pool), position)
+        return self._caches.addresses_at(pool, position)
 
-    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
+    def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         """Return the claims that have an address of a pool, or are about to get it."""
-        return self._caches.claims_at((namespace, pool), position)
+        return self._caches.claims_at(pool, position)
 
-    def overlap_of(self, namespace: str, pool: str, spec: PoolSpec) -> str:
+    def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
         """Return what a pool of such a ``spec`` shares with others of its namespace."""
-        return overlap_text(self._caches.overlaps.others_of((namespace, pool), spec))
+        return overlap_text(self._caches.overlaps.others_of(pool, spec))
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects that name a claim."""

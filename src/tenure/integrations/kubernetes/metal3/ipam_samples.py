@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import arrival_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.runtime.process_probes import Sample
@@ -36,7 +38,7 @@ def _waiting(caches: IpamCaches) -> Iterator[Sample]:
     for pool, record in caches.records():
         if caches.pools.get(pool) is None and not record.without_address:
             continue
-        labels = {"namespace": pool[0], "pool": pool[1]}
+        labels = _labels_of(pool)
         yield Sample(
             "tenure_operator_claims_waiting", "Claims without an address.", "gauge", record.without_address, labels
         )
@@ -45,16 +47,16 @@ def _waiting(caches: IpamCaches) -> Iterator[Sample]:
 
 
 def _pools(caches: IpamCaches) -> Iterator[Sample]:
-    for (namespace, name), record in caches.records():
-        if caches.pools.get((namespace, name)) is None:
+    for pool, record in caches.records():
+        if caches.pools.get(pool) is None:
             continue
-        labels = {"namespace": namespace, "pool": name}
+        labels = _labels_of(pool)
         help = "Addresses that several objects hold."
         yield Sample("tenure_operator_doubled_addresses", help, "gauge", len(record.book.doubled), labels)
         help = "Addresses that objects hold outside of the ranges of their pool."
         yield Sample("tenure_operator_outside_addresses", help, "gauge", len(record.book.outside), labels)
         help = "Other pools of the namespace that have addresses of this one."
-        shared = len(caches.overlaps.others((namespace, name)))
+        shared = len(caches.overlaps.others(pool))
         yield Sample("tenure_operator_pool_overlaps", help, "gauge", shared, labels)
         for family in Family:
             if record.book.spec.size_of(family):
@@ -64,6 +66,12 @@ def _pools(caches: IpamCaches) -> Iterator[Sample]:
                 yield Sample("tenure_operator_pool_total", "Addresses of the pool.", "gauge", total, by)
                 help = "Released addresses that no other claim gets yet."
                 yield Sample("tenure_operator_pool_cooling", help, "gauge", record.book.cooling_of(family), by)
+
+
+def _labels_of(pool: PoolId) -> dict[str, str]:
+    """Return what names a pool in the series; of Metal3's kind, no more than its namespace and its name."""
+    kind = {} if pool.kind == IP_POOL.kind else {"kind": pool.kind}
+    return {"namespace": pool.namespace, "pool": pool.name, **kind}
 
 
 def _longest_s(caches: IpamCaches, record: PoolRecord) -> float:

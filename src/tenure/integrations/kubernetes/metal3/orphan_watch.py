@@ -30,10 +30,11 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     now_text,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 
 LOG = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class OrphanWatch:
         for kind in self.kinds:
             self.caches.addresses_of_kind(kind).on_change(self._changed)
 
-    def of_pool(self, pool: Key) -> list[Object]:
+    def of_pool(self, pool: PoolId) -> list[Object]:
         """Return the orphans of a pool as its status lists them."""
         return [
             {

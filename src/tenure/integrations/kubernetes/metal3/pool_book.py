@@ -16,7 +16,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_plan import within_plan
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec, SpecFault
-from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
 from tenure.kernel.addressing.addresses import Family, family_of
 from tenure.kernel.picking.free_set import FreePart, FreeSet
 from tenure.kernel.picking.policies import POLICIES, Chance
@@ -41,8 +41,14 @@ RESTS_S = 600.0
 
 
 def holder_of(address: Object) -> Holder:
-    """Return an address object as a holder."""
-    return OBJECT, kind_of(address).holder_prefix + key_of(address)[1]
+    """Return an address object as a holder: by its kind, namespace and name, since a pool may serve namespaces."""
+    return OBJECT, kind_of(address).holder_prefix + "/".join(key_of(address))
+
+
+def object_key(holder: str) -> Key:
+    """Return namespace and name of the address object that a holder is named after."""
+    *_, namespace, name = holder.split("/")
+    return namespace, name
 
 
 def cooling_holder(position: int, claim: ClaimId) -> Holder:

@@ -8,8 +8,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
-from tenure.integrations.kubernetes.runtime.resource_types import Key
 from tenure.kernel.addressing.ranges import AddressRange
 
 MOST_NAMED = 5
@@ -38,15 +38,15 @@ class PoolOverlaps:
     """
 
     def __init__(self) -> None:
-        self._specs: dict[Key, PoolSpec] = {}
+        self._specs: dict[PoolId, PoolSpec] = {}
         self._cuts: dict[str, list[int]] = {}
         """Where pieces begin, in order, by namespace."""
-        self._pools: dict[str, list[set[Key]]] = {}
+        self._pools: dict[str, list[set[PoolId]]] = {}
         """The pools of each piece."""
-        self._found: dict[str, dict[Key, dict[Key, AddressRange]]] = {}
+        self._found: dict[str, dict[PoolId, dict[PoolId, AddressRange]]] = {}
         """What ``others`` found, by namespace, for as long as no pool there changes."""
 
-    def lay(self, pool: Key, spec: PoolSpec | None) -> None:
+    def lay(self, pool: PoolId, spec: PoolSpec | None) -> None:
         """Note the ranges of a pool in place of those that it had; nothing: it is gone."""
         former = self._specs.get(pool)
         if former == spec:
@@ -65,7 +65,7 @@ class PoolOverlaps:
             for piece in self._pieces(pool[0], spec):
                 piece.add(pool)
 
-    def others(self, pool: Key) -> dict[Key, AddressRange]:
+    def others(self, pool: PoolId) -> dict[PoolId, AddressRange]:
         """Return the pools that a pool may collide with, each with the first range that both have."""
         known = self._found.setdefault(pool[0], {})
         if pool not in known:
@@ -73,9 +73,9 @@ class PoolOverlaps:
             known[pool] = {} if spec is None else self.others_of(pool, spec)
         return known[pool]
 
-    def others_of(self, pool: Key, spec: PoolSpec) -> dict[Key, AddressRange]:
+    def others_of(self, pool: PoolId, spec: PoolSpec) -> dict[PoolId, AddressRange]:
         """Return the pools that a pool would collide with if it were as the ``spec`` says."""
-        found: dict[Key, AddressRange] = {}
+        found: dict[PoolId, AddressRange] = {}
         for common, pools in self._common(pool[0], spec):
             for other in pools - {pool}:
                 known = found.get(other)
@@ -85,7 +85,7 @@ class PoolOverlaps:
                     found[other] = common
         return dict(sorted(found.items()))
 
-    def _common(self, namespace: str, spec: PoolSpec) -> Iterator[tuple[AddressRange, set[Key]]]:
+    def _common(self, namespace: str, spec: PoolSpec) -> Iterator[tuple[AddressRange, set[PoolId]]]:
         """Yield the pieces that the ranges of a pool touch, as far as they lie in it, each with its pools."""
         cuts, pools = self._cuts.get(namespace, []), self._pools.get(namespace, [])
         for span in spec.spans():
@@ -96,7 +96,7 @@ class PoolOverlaps:
                     yield AddressRange(max(cuts[at], span.first), min(ends, span.last)), pools[at]
                 at += 1
 
-    def _pieces(self, namespace: str, spec: PoolSpec) -> Iterator[set[Key]]:
+    def _pieces(self, namespace: str, spec: PoolSpec) -> Iterator[set[PoolId]]:
         """Yield the pieces that a pool is made of; its ranges were cut out before."""
         cuts, pools = self._cuts[namespace], self._pools[namespace]
         for span in spec.spans():
@@ -119,9 +119,9 @@ class PoolOverlaps:
             self._cuts[namespace], self._pools[namespace] = [cuts[at] for at in kept], [pools[at] for at in kept]
 
 
-def overlap_text(others: Mapping[Key, AddressRange]) -> str:
+def overlap_text(others: Mapping[PoolId, AddressRange]) -> str:
     """Return what a pool has in common with others, for people; empty if there is nothing."""
-    named = [f"{common} with IPPool {name}" for (_, name), common in islice(others.items(), MOST_NAMED)]
+    named = [f"{common} with {other.title}" for other, common in islice(others.items(), MOST_NAMED)]
     if more := len(others) - len(named):
         named.append(f"addresses with {more} more")
     return f"it shares {', '.join(named)}: each may give an address that the other has given" if named else ""

@@ -50,6 +50,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     annotations_of,
     is_terminating,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED, RESERVED
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import STRANGE_S
@@ -57,7 +58,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
     ApiUnreachable,
 )
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 
 LOG = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class PoolPasses:
     kinds: Collection[ClaimKind] = tuple(CLAIM_KINDS.values())
     """The kinds of claims that are served (KD12)."""
 
-    async def settle(self, key: Key) -> None:
+    async def settle(self, key: PoolId) -> None:
         """Look at the claims of a pool that changed, and at the pool."""
         record = self.caches.record(key)
         record.is_in_pass = True
@@ -103,7 +104,7 @@ class PoolPasses:
             record.is_in_pass = False
         self.caches.tidy(key)
 
-    async def _settle(self, key: Key, record: PoolRecord) -> None:
+    async def _settle(self, key: PoolId, record: PoolRecord) -> None:
         is_ours = self._is_writable(key)
         if is_ours:
             await self._prepare(key, record)
@@ -129,17 +130,17 @@ class PoolPasses:
         if is_ours:
             await self._finish(key, record)
 
-    async def _prepare(self, key: Key, record: PoolRecord) -> None:
+    async def _prepare(self, key: PoolId, record: PoolRecord) -> None:
         """Give the pool what it lacks; a pool that cannot be written releases addresses all the same."""
         pool = self.caches.pools.get(key)
         assert pool is not None
         try:
             await self.giving.pools.prepare(pool, record.book.spec)
         except (ApiError, ApiUnreachable) as error:
-            LOG.warning("IPPool %s/%s: %s", *key, error)
+            LOG.warning("%s: %s", key, error)
             self.giving.again(key, RETRY_S)
 
-    async def _release_vanished(self, key: Key, record: PoolRecord) -> None:
+    async def _release_vanished(self, key: PoolId, record: PoolRecord) -> None:
         """Release the addresses of claims that went although they had their finalizer.
 
         No grace is needed: this process saw the claim go. What is another claim's by now is adopted, or goes with that
@@ -154,14 +155,14 @@ class PoolPasses:
                 if owner_of(address, self.caches) is None and DELETE_FOR_MOVE not in annotations_of(address):
                     await self._release_left(key, address)
 
-    async def _release_left(self, key: Key, address: Object) -> None:
+    async def _release_left(self, key: PoolId, address: Object) -> None:
         try:
             self.giving.meter.released += await self.giving.claims.release_orphan(address)
         except (ApiError, ApiUnreachable) as error:
             LOG.warning("%s/%s: %s", *key_of(address), error)
             self.giving.again(key, RETRY_S)
 
-    async def _settle_all(self, key: Key, record: PoolRecord, taken: Iterable[ClaimId]) -> None:
+    async def _settle_all(self, key: PoolId, record: PoolRecord, taken: Iterable[ClaimId]) -> None:
         """Serve claims that changed and claims that wait; what is freed goes to the first that came (KD10)."""
         newly, behind = await self._settle_claims(self._view(key), record, taken)
         await self._serve_line(self._view(key), record, newly)
@@ -235,12 +236,12 @@ class PoolPasses:
                 record.forget(id)
         return sorted(found, key=arrival_of)
 
-    def _is_ours_of(self, pool: Key, claim: Object) -> bool:
+    def _is_ours_of(self, pool: PoolId, claim: Object) -> bool:
         """Return whether a claim is of a pool, and one that this operator looks after by now."""
         reference = reference_of(claim)
         return reference is not None and reference.pool == pool and self._is_ours(claim)
 
-    def _is_settled(self, key: Key, record: PoolRecord, claim: Object) -> bool:
+    def _is_settled(self, key: PoolId, record: PoolRecord, claim: Object) -> bool:
         """Return whether a claim has its address, and may name it: neither is going or being moved."""
         return self._is_ours(claim) and isinstance(self._decide(self._view(key), record, claim), Adopt | NameAddress)
 
@@ -419,7 +420,7 @@ class PoolPasses:
             takes.append((claim, position))
         return takes
 
-    async def _finish(self, key: Key, record: PoolRecord) -> None:
+    async def _finish(self, key: PoolId, record: PoolRecord) -> None:
         """Let a pool go that is to be deleted and has no address; else write its status, if it is due."""
         pool = self.caches.pools.get(key)
         if pool is None:
@@ -448,14 +449,14 @@ class PoolPasses:
             return False
         return any(row.pool_uid == uid_of(pool) for row in record.ledger.rows.values())
 
-    def _is_writable(self, key: Key) -> bool:
+    def _is_writable(self, key: PoolId) -> bool:
         """Return whether the pool itself may be written: it is there and ours, not paused, and not being moved."""
         view = self._view(key)
         if view.pool is None or not view.is_served or DELETE_FOR_MOVE in annotations_of(view.pool):
             return False
         return not self.caches.is_pool_paused(key)
 
-    def _view(self, key: Key) -> PoolView:
+    def _view(self, key: PoolId) -> PoolView:
         caches, pool = self.caches, self.caches.pools.get(key)
         return PoolView(
             key=key,

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, is_made_here
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     STORED_INDEXES,
     WHOLE_AGAIN,
@@ -15,7 +15,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     now_text,
     text,
 )
-from tenure.integrations.kubernetes.metal3.pool_book import OBJECT, PoolBook
+from tenure.integrations.kubernetes.metal3.pool_book import OBJECT, PoolBook, object_key
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, format_address
@@ -86,7 +86,7 @@ def _outside(book: PoolBook) -> Iterator[Object]:
     """Yield the objects whose addresses are in no entry, in the order of the addresses."""
     for position in sorted(book.outside):
         for name in sorted(name for sort, name in book.holders_at(position) if sort == OBJECT):
-            yield {"address": format_address(position), "name": name.removeprefix(CLUSTER_API.holder_prefix)}
+            yield {"address": format_address(position), "name": object_key(name)[1]}
 
 
 def _ledger(record: PoolRecord) -> Object:

@@ -20,8 +20,6 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_NAME,
     COOLING_LIST,
-    IP_POOL,
-    POOL_FINALIZER,
     PROVIDER_LABEL,
     RESERVING,
     annotations_of,
@@ -30,6 +28,8 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     labels_of,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.reservations import as_annotation, kinds_in, reserved_in, reserving
 from tenure.integrations.kubernetes.metal3.pool_book import RESERVED
@@ -53,7 +53,7 @@ from tenure.integrations.kubernetes.runtime.patches import (
     remove_finalizer,
     status_patch,
 )
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 
 EVENTFUL = ("SpecInvalid", "ClusterMissing", "AddressDoubled", "LedgerUnavailable", "LedgerConflict")
 """Problems of a pool that also get an event."""
@@ -77,26 +77,26 @@ class PoolWrites:
     events: EventRecorder
     check: Callable[[], None]
     """Raises if this process does not lead any more; asked before every write."""
-    orphans_of: Callable[[Key], list[Object]] = field(default=lambda key: [])
+    orphans_of: Callable[[PoolId], list[Object]] = field(default=lambda key: [])
     """Return the addresses of a pool without a claim, as the status lists them."""
     _is_foreign_kind: bool = False
     """Whether the definition of the kind has no room for ``status.tenure``: it is Metal3's (KD4)."""
 
     async def prepare(self, pool: Object, spec: PoolSpec) -> Object:
         """Give a pool its finalizer, and what binds it to its cluster (E1); return the pool."""
-        steps = [*finalizer_steps(pool, POOL_FINALIZER), *self._cluster_steps(pool, spec)]
+        steps = [*finalizer_steps(pool, pool_kind_of(pool).finalizer), *self._cluster_steps(pool, spec)]
         if not steps or is_terminating(pool):
             return pool
         self.check()
-        patched = await self.client.patch(IP_POOL, pool, guarded(pool, *steps))
+        patched = await self.client.patch(pool_kind_of(pool).type, pool, guarded(pool, *steps))
         self.caches.pools.wrote(patched)
         return patched
 
-    async def reserve(self, key: Key, chosen: dict[str, int]) -> Object:
+    async def reserve(self, key: PoolId, chosen: dict[str, int]) -> Object:
         """Reserve addresses for claims by their uids, with all else that the status is to say; return the pool."""
         pool = self.caches.pools.get(key)
         if pool is None or is_terminating(pool):
-            raise WriteConflict(409, "Conflict", f"IPPool {key[1]} is going")
+            raise WriteConflict(409, "Conflict", f"{key.title} is going")
         notes = self._notes(key, pool, chosen=chosen)
         if not self._is_foreign_kind:
             pool = await self._patch_status(key, pool, notes)
@@ -110,7 +110,7 @@ class PoolWrites:
 
         It comes before the objects go. A crash between the two makes addresses less available, and nothing else (KP13).
         """
-        by_pool: dict[Key, list[Object]] = {}
+        by_pool: dict[PoolId, list[Object]] = {}
         for address in addresses:
             if (key := pool_of(address)) is not None and self.notes_releases(key):
                 by_pool.setdefault(key, []).append(address)
@@ -123,14 +123,14 @@ class PoolWrites:
                     await self.refresh(key)
                     raise
 
-    def notes_releases(self, key: Key) -> bool:
+    def notes_releases(self, key: PoolId) -> bool:
         """Return whether a pool is written before its addresses are released; one that is going is not."""
         pool, spec = self.caches.pools.get(key), self.caches.record(key).book.spec
         if pool is None or is_terminating(pool) or key[0] in self.caches.terminating:
             return False
         return bool(spec.cooling_s) and spec.ledger is None
 
-    async def _note_released(self, key: Key, addresses: Iterable[Object]) -> None:
+    async def _note_released(self, key: PoolId, addresses: Iterable[Object]) -> None:
         pool, spec = self.caches.pools.get(key), self.caches.record(key).book.spec
         assert pool is not None
         until = math.ceil(time.time() + spec.cooling_s)
@@ -147,7 +147,7 @@ class PoolWrites:
             self._is_foreign_kind = True
         await self._annotate(pool, {COOLING_LIST: notes.cooling})
 
-    async def write_status(self, key: Key) -> None:
+    async def write_status(self, key: PoolId) -> None:
         """Write what the status is to say, if it says something else."""
         pool = self.caches.pools.get(key)
         if pool is None:
@@ -169,7 +169,7 @@ class PoolWrites:
 
     def _notes(
         self,
-        key: Key,
+        key: PoolId,
         pool: Object,
         *,
         chosen: Mapping[str, int] | None = None,
@@ -179,7 +179,7 @@ class PoolWrites:
         reserved = {**self._still_reserved(key, pool), **(chosen or {})}
         return LeaderNotes(self._reserving(pool, reserved), self._cooling(key, pool, released))
 
-    def _cooling(self, key: Key, pool: Object, released: Iterable[CoolingAddress]) -> list[Object]:
+    def _cooling(self, key: PoolId, pool: Object, released: Iterable[CoolingAddress]) -> list[Object]:
         """Return what cools off in a pool: without what has cooled off, and what the claim of its name has again.
 
         An entry never lasts longer than a new one would: the pool may have been changed, or a clock be set back.
@@ -196,10 +196,10 @@ class PoolWrites:
         ordered = sorted(cooling.values())
         if (surplus := len(ordered) - MOST_COOLING) > 0:
             note = f"{surplus} addresses cool off no longer: a pool has room for {MOST_COOLING} of them"
-            self.events.record(IP_POOL, pool, "CoolingCutShort", note, "Warning")
+            self.events.record(pool_kind_of(pool).type, pool, "CoolingCutShort", note, "Warning")
         return cooling_entries(ordered[-MOST_COOLING:])
 
-    def _is_back(self, key: Key, cooling: CoolingAddress) -> bool:
+    def _is_back(self, key: PoolId, cooling: CoolingAddress) -> bool:
         """Return whether the claim under whose name an address was released has it again."""
         claim = self.caches.claim(cooling.claim)
         if claim is None or is_terminating(claim):
@@ -209,25 +209,26 @@ class PoolWrites:
 
     async def let_go(self, pool: Object) -> None:
         """Take the finalizer away, so that a pool without addresses can go (D6, D7)."""
-        if POOL_FINALIZER not in finalizers_of(pool):
+        kind = pool_kind_of(pool)
+        if kind.finalizer not in finalizers_of(pool):
             return
         self.check()
         try:
-            answer = await self.client.patch(IP_POOL, pool, remove_finalizer(pool, POOL_FINALIZER))
+            answer = await self.client.patch(kind.type, pool, remove_finalizer(pool, kind.finalizer))
         except ObjectMissing:
             answer = GONE
         self.caches.pools.deleted(pool, answer)
 
-    async def refresh(self, key: Key) -> None:
+    async def refresh(self, key: PoolId) -> None:
         """Read a pool from the server itself."""
         try:
-            self.caches.pools.wrote(await self.client.get(IP_POOL.path(*key)))
+            self.caches.pools.wrote(await self.client.get(POOL_KINDS[key.kind].type.path(*key.key)))
         except ObjectMissing:
             pool = self.caches.pools.get(key)
             if pool is not None:
                 self.caches.pools.deleted(pool, GONE)
 
-    def _still_reserved(self, key: Key, pool: Object) -> dict[str, int]:
+    def _still_reserved(self, key: PoolId, pool: Object) -> dict[str, int]:
         """Return the reservations that still count: their claim is there, and no object of it is seen yet (KD4).
 
         A claim that was never seen may be one that the watch has not brought yet; for a while its reservation counts.
@@ -250,13 +251,13 @@ class PoolWrites:
         known = {uid: kind_of(claim).claim.kind for uid, claim in claims.items() if claim is not None}
         return reserving(reserved, {**kinds_in(pool), **known})
 
-    def _awaits_object(self, pool: Key, claim: Object) -> bool:
+    def _awaits_object(self, pool: PoolId, claim: Object) -> bool:
         """Return whether a claim of a pool owns no address of it; one that only has its name may be another claim's."""
         reference = reference_of(claim)
         owned = self.caches.addresses_owned(uid_of(claim))
         return reference is not None and reference.pool == pool and all(pool_of(each) != pool for each in owned)
 
-    async def _patch_status(self, key: Key, pool: Object, notes: LeaderNotes) -> Object:
+    async def _patch_status(self, key: PoolId, pool: Object, notes: LeaderNotes) -> Object:
         record = self.caches.record(key)
         problem = problem_of(
             record, pool,
@@ -278,7 +279,9 @@ class PoolWrites:
         self.check()
         try:
             patch = status_patch(pool, changes)
-            patched = await self.client.patch(IP_POOL, pool, patch, content_type=MERGE_PATCH, subresource="status")
+            patched = await self.client.patch(
+                pool_kind_of(pool).type, pool, patch, content_type=MERGE_PATCH, subresource="status"
+            )
         except BaseException:
             record.is_status_due = True
             raise
@@ -292,9 +295,9 @@ class PoolWrites:
     def _report(self, record: PoolRecord, pool: Object, problem: tuple[str, str], overlap: str) -> None:
         """Record events of a pool: of what is wrong with it, and, once, of what it shares with others."""
         if problem[0] in EVENTFUL:
-            self.events.record(IP_POOL, pool, *problem, "Warning")
+            self.events.record(pool_kind_of(pool).type, pool, *problem, "Warning")
         if overlap and overlap != record.reported_overlap:
-            self.events.record(IP_POOL, pool, OVERLAPPING, overlap, "Warning")
+            self.events.record(pool_kind_of(pool).type, pool, OVERLAPPING, overlap, "Warning")
         record.reported_overlap = overlap
 
     async def _annotate(self, pool: Object, notes: Mapping[str, list[Object]]) -> Object:
@@ -309,7 +312,7 @@ class PoolWrites:
         gone = [name for name in notes if name not in written and name in annotations_of(pool)]
         steps += [{"op": "remove", "path": pointer("metadata", "annotations", name)} for name in gone]
         self.check()
-        patched = await self.client.patch(IP_POOL, pool, guarded(pool, *steps))
+        patched = await self.client.patch(pool_kind_of(pool).type, pool, guarded(pool, *steps))
         self.caches.pools.wrote(patched)
         return patched
 

@@ -16,12 +16,14 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_POOL,
     field,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook, cooling_holder, holder_of
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.discovery import find_kind
 from tenure.integrations.kubernetes.runtime.informer import Informer
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
 from tenure.kernel.errors import NotFound
 
 
@@ -29,17 +31,17 @@ from tenure.kernel.errors import NotFound
 class ReadPools:
     """What a namespace, or the whole cluster, had when it was read."""
 
-    pools: dict[Key, Object]
+    pools: dict[PoolId, Object]
     addresses: list[Object]
     claims: dict[ClaimId, Object]
 
-    def pool(self, key: Key) -> Object:
+    def pool(self, key: PoolId) -> Object:
         """Return a pool; raise ``NotFound`` if there is none."""
         if key not in self.pools:
-            raise NotFound("IPPool", "/".join(key), field="pool")
+            raise NotFound(key.kind, key.path, field="pool")
         return self.pools[key]
 
-    def addresses_of(self, key: Key) -> list[Object]:
+    def addresses_of(self, key: PoolId) -> list[Object]:
         """Return the readable address objects of a pool, of both kinds, in the order of their addresses."""
         found = [each for each in self.addresses if pool_of(each) == key and position_of(each) is not None]
         return sorted(found, key=lambda each: (position_of(each) or 0, key_of(each)))
@@ -48,7 +50,7 @@ class ReadPools:
         """Return the claim that an address is for, or nothing."""
         return self.claims.get(claim_id_of(address))
 
-    def book_of(self, key: Key) -> PoolBook:
+    def book_of(self, key: PoolId) -> PoolBook:
         """Return what is free in a pool, by its address objects and by what it says that cools off."""
         book = PoolBook()
         book.lay(self.spec_of(key))
@@ -58,7 +60,7 @@ class ReadPools:
             book.hold(cooling_holder(position, cooling.claim), position)
         return book
 
-    def spec_of(self, key: Key) -> PoolReading:
+    def spec_of(self, key: PoolId) -> PoolReading:
         """Return what a pool says."""
         return read_pool_spec(field(self.pools[key], "spec"))
 
@@ -72,7 +74,7 @@ async def read_pools(client: ApiClient, namespace: str = "") -> ReadPools:
         if served is not None:
             known.extend(await _listed(client, served, namespace))
     pools = await _listed(client, IP_POOL, namespace)
-    return ReadPools({key_of(pool): pool for pool in pools}, addresses, _by_id(claims))
+    return ReadPools({pool_id_of(pool): pool for pool in pools}, addresses, _by_id(claims))
 
 
 def _by_id(claims: Iterable[Object]) -> dict[ClaimId, Object]:

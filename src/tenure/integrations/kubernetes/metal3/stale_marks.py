@@ -58,7 +58,7 @@ class StaleMarks:
     def _marked(self) -> Iterator[tuple[Group, Object]]:
         kinds, caches = CLAIM_KINDS.values(), self.caches
         claims, addresses = map(caches.claims_of_kind, kinds), map(caches.addresses_of_kind, kinds)
-        for group in (caches.pools, *claims, *addresses):
+        for group in (*caches.pools.by_kind.values(), *claims, *addresses):
             for object in list(group):
                 is_marked = DELETE_FOR_MOVE in annotations_of(object) and not is_terminating(object)
                 if is_marked and self.serves(object):

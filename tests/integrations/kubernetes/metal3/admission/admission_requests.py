@@ -16,6 +16,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_CLAIM,
     IP_POOL,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest, Decision
@@ -44,16 +45,16 @@ class View:
     def serves_kind(self, kind: ClaimKind) -> bool:
         return kind in self.kinds
 
-    def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
-        return [address for address in self.addresses if pool_of(address) == (namespace, pool)]
+    def addresses_of(self, pool: PoolId) -> Iterable[Object]:
+        return [address for address in self.addresses if pool_of(address) == pool]
 
-    def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
-        return [each for each in self.addresses_of(namespace, pool) if position_of(each) == position]
+    def addresses_at(self, pool: PoolId, position: int) -> Iterable[Object]:
+        return [each for each in self.addresses_of(pool) if position_of(each) == position]
 
-    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
+    def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         return self.promised.get(position, [])
 
-    def overlap_of(self, namespace: str, pool: str, spec: PoolSpec) -> str:
+    def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
         return self.overlap
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:

@@ -28,6 +28,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_CLAIM,
     IP_POOL,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
@@ -58,19 +59,19 @@ class LiveView:
     def serves_kind(self, kind: ClaimKind) -> bool:
         return True
 
-    def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
-        found = self.server.ask("GET", IP_ADDRESS.path(namespace))["items"]
+    def addresses_of(self, pool: PoolId) -> Iterable[Object]:
+        found = self.server.ask("GET", IP_ADDRESS.path(pool.namespace))["items"]
         # Items of a list do not say of which kind they are.
         items = ({"apiVersion": IP_ADDRESS.api_version, **each} for each in found)
-        return [each for each in items if pool_of(each) == (namespace, pool)]
+        return [each for each in items if pool_of(each) == pool]
 
-    def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
-        return [each for each in self.addresses_of(namespace, pool) if position_of(each) == position]
+    def addresses_at(self, pool: PoolId, position: int) -> Iterable[Object]:
+        return [each for each in self.addresses_of(pool) if position_of(each) == position]
 
-    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
+    def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         return []
 
-    def overlap_of(self, namespace: str, pool: str, spec: PoolSpec) -> str:
+    def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
         return ""
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:

@@ -11,13 +11,14 @@ from tenure.integrations.kubernetes.metal3.free_addresses import count_free
 from tenure.integrations.kubernetes.metal3.ledger.moving_in import MovePlan, plan_export, plan_import, run_plan
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
-from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import Conflict, Invalid, NotFound
 from tenure.service.ledger.async_ledger import AsyncLedger
 
-KEY = ("metal", "p")
+KEY = PoolId("metal", "p")
 BOUND: dict[str, Any] = {"ledger": {"network": "machines", "realm": "east", "secretName": "tenure-ledger"}}
 
 
@@ -48,7 +49,7 @@ def read(*held: tuple[str, str], claims: tuple[str, ...] | None = None, **tenure
         for claim, text in held
     ]
     pool = made(IP_POOL, "p", fields)
-    return ReadPools({key_of(pool): pool}, addresses, {id_of(claim): claim for claim in found})
+    return ReadPools({KEY: pool}, addresses, {id_of(claim): claim for claim in found})
 
 
 async def held_by(ledger: AsyncLedger) -> dict[str, str]:
@@ -115,7 +116,7 @@ async def test_bad_names_are_refused(ledger: AsyncLedger) -> None:
     with pytest.raises(Invalid, match="realm: 'a b' is no realm"):
         await plan_import(read(), KEY, ledger, "machines", "a b")
     with pytest.raises(NotFound, match="no IPPool 'metal/q'"):
-        await plan_import(read(), ("metal", "q"), ledger, "machines", "east")
+        await plan_import(read(), PoolId("metal", "q"), ledger, "machines", "east")
     with pytest.raises(NotFound, match="no network 'other'"):
         await plan_import(read(), KEY, ledger, "other", "east")
 

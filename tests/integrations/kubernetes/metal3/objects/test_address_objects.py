@@ -3,6 +3,7 @@
 import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import address_name, pool_of
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.kernel.addressing.addresses import parse_address
 
 
@@ -24,7 +25,7 @@ def test_c20_c21_an_address_has_one_name(address: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("reference", "pool"),
     [
-        ({"apiGroup": "ipam.metal3.io", "kind": "IPPool", "name": "p"}, ("n", "p")),
+        ({"apiGroup": "ipam.metal3.io", "kind": "IPPool", "name": "p"}, PoolId("n", "p")),
         ({"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "p"}, None),
         ({}, None),
         (None, None),

@@ -19,9 +19,9 @@ from tenure.service.read.explain import Explanation
 
 if TYPE_CHECKING:
     from tenure.integrations.kubernetes.metal3.explain_address import AddressFinding
+    from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
     from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding
     from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
-    from tenure.integrations.kubernetes.runtime.resource_types import Key
 
 NEXT = 5
 """How many addresses are named that a claim would get next."""
@@ -54,19 +54,19 @@ def why(session: Session, address: str, everywhere: bool, **place: Any) -> None:
 
         read = await read_pools(cluster.client, "" if everywhere else cluster.namespace)
         told = []
-        for (namespace, pool), binding in _networks(read).items():
+        for pool, binding in _networks(read).items():
             try:
-                async with await open_ledger(session, cluster, namespace, binding) as ledger:
+                async with await open_ledger(session, cluster, pool.namespace, binding) as ledger:
                     told.append((binding.network, await ledger.why(format_address(position), network=binding.network)))
             except TenureError as error:
-                unasked[f"{namespace}/{pool}"] = str(error)
+                unasked[pool.path] = str(error)
         return explain_address(read, position), told
 
     found, told = run_on_cluster(**place, work=ask)
     known = [(network, each) for network, each in told if each.findings]
     document = {
         "address": format_address(position),
-        "pools": [{**dataclasses.asdict(each), "pool": "/".join(each.pool)} for each in found],
+        "pools": [{**dataclasses.asdict(each), "pool": each.pool.path} for each in found],
         "ledgers": [{"network": network, **explanation_document(each)} for network, each in known],
         "unasked": unasked,
     }
@@ -76,12 +76,12 @@ def why(session: Session, address: str, everywhere: bool, **place: Any) -> None:
     answer(session, document, "\n".join(lines) or f"{format_address(position)}: in no IPPool here")
 
 
-def _networks(read: "ReadPools") -> "dict[Key, LedgerBinding]":
+def _networks(read: "ReadPools") -> "dict[PoolId, LedgerBinding]":
     """Return a binding for each network of a ledger that pools of a namespace are bound to, whatever their number."""
-    found: dict[tuple[str, ...], tuple[Key, LedgerBinding]] = {}
+    found: dict[tuple[str, ...], tuple[PoolId, LedgerBinding]] = {}
     for key in sorted(read.pools):
         if (binding := read.spec_of(key).spec.ledger) is not None:
-            found.setdefault((key[0], binding.secret, binding.server, binding.network), (key, binding))
+            found.setdefault((key.namespace, binding.secret, binding.server, binding.network), (key, binding))
     return dict(found.values())
 
 
@@ -102,15 +102,16 @@ def free(session: Session, pool: str, **place: Any) -> None:
 
     async def ask(cluster: ReachedCluster) -> dict[str, Any]:
         from tenure.integrations.kubernetes.metal3.free_addresses import count_free
+        from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
         from tenure.integrations.kubernetes.metal3.read_pools import read_pools
 
-        key = (cluster.namespace, pool)
+        key = PoolId(cluster.namespace, pool)
         read = await read_pools(cluster.client, cluster.namespace)
         read.pool(key)
         binding = read.spec_of(key).spec.ledger
         if binding is None:
             return await count_free(read, key, None, NEXT)
-        async with await open_ledger(session, cluster, key[0], binding) as ledger:
+        async with await open_ledger(session, cluster, key.namespace, binding) as ledger:
             return await count_free(read, key, ledger, NEXT)
 
     document = run_on_cluster(**place, work=ask)
@@ -135,8 +136,8 @@ def history(session: Session, address: str, **place: Any) -> None:
         from tenure.integrations.kubernetes.metal3.read_pools import read_pools
 
         read = await read_pools(cluster.client, cluster.namespace)
-        for (namespace, _), binding in _networks(read).items():
-            async with await open_ledger(session, cluster, namespace, binding) as ledger:
+        for pool, binding in _networks(read).items():
+            async with await open_ledger(session, cluster, pool.namespace, binding) as ledger:
                 found = await ledger.network(binding.network)
                 if any(position in subnet.cidr.range for subnet in found.subnets):
                     return await ledger.history(format_address(position), network=binding.network)

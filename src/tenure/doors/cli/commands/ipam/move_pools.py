@@ -13,11 +13,11 @@ from tenure.doors.cli.session import Session, pass_session, refuse_missing
 
 if TYPE_CHECKING:
     from tenure.integrations.kubernetes.metal3.ledger.moving_in import MovePlan
+    from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
     from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
-    from tenure.integrations.kubernetes.runtime.resource_types import Key
     from tenure.service.ledger.async_ledger import AsyncLedger
 
-    MakePlan = Callable[[ReadPools, Key, AsyncLedger, str, str], Awaitable[MovePlan]]
+    MakePlan = Callable[[ReadPools, PoolId, AsyncLedger, str, str], Awaitable[MovePlan]]
 
 NAMED = 10
 """How many addresses a dry run names to people."""
@@ -76,11 +76,12 @@ def _move(
 
     async def move(cluster: ReachedCluster) -> "MovePlan":
         from tenure.integrations.kubernetes.metal3.ledger.moving_in import run_plan
+        from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
         from tenure.integrations.kubernetes.metal3.read_pools import read_pools
 
         read = await read_pools(cluster.client, cluster.namespace)
         async with await session.open() as ledger:
-            plan = await make_plan(read, (cluster.namespace, pool), ledger, network, realm)
+            plan = await make_plan(read, PoolId(cluster.namespace, pool), ledger, network, realm)
             if not dry_run and not plan.collisions:
                 await run_plan(ledger, plan)
             return plan

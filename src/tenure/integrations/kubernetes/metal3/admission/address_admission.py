@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Judgement
+from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Judgement, in_its_namespace
 from tenure.integrations.kubernetes.metal3.admission.claim_admission import is_other_reference
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
@@ -29,22 +29,22 @@ def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
 
 def judge_cluster_api_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     """Judge an address of Cluster API's, whose fields are judged by its own webhook: it must not be held by another."""
-    is_ours = bool(kind_of(request.object or {}).pool_of(request.object or {}))
+    is_ours = kind_of(request.object or {}).pool_of(request.object or {}) is not None
     return _judged_place(request, view, []) if is_ours and request.before is None else Judgement([], [])
 
 
 def _judged_place(request: AdmissionRequest, view: AdmissionView, faults: list[SpecFault]) -> Judgement:
     """Judge where a new address is: whether another object or claim has that place."""
-    address = request.object or {}
+    address = in_its_namespace(request)
     position = None
     if written := field(address, "spec", "address"):
         position = read_address(written, "spec.address", faults)
     kind = kind_of(address)
     pool = kind.pool_of(address)
-    if position is None or not pool:
+    if position is None or pool is None:
         return Judgement(faults, [])
-    holders = view.addresses_at(request.namespace, pool, position)
-    claims = view.claims_at(request.namespace, pool, position)
+    holders = view.addresses_at(pool, position)
+    claims = view.claims_at(pool, position)
     claim = ClaimId(kind.claim.kind, request.namespace, kind.claim_of(address))
     return Judgement(
         faults + (_doubles(address, holders) or _promised(address, claim, claims)),

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, is_terminating, mapping
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, SpecFault
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, label_steps
 from tenure.integrations.kubernetes.runtime.resource_types import Object
@@ -32,16 +33,16 @@ class AdmissionView(Protocol):
     def serves_kind(self, kind: ClaimKind) -> bool:
         """Return whether claims of a kind are served; a claim of another kind would keep our finalizer for ever."""
 
-    def addresses_of(self, namespace: str, pool: str) -> Iterable[Object]:
+    def addresses_of(self, pool: PoolId) -> Iterable[Object]:
         """Return the IPAddress objects, of both groups, that name a pool. O(n)."""
 
-    def addresses_at(self, namespace: str, pool: str, position: int) -> Iterable[Object]:
+    def addresses_at(self, pool: PoolId, position: int) -> Iterable[Object]:
         """Return the IPAddress objects, of both groups, that hold an address of a pool."""
 
-    def claims_at(self, namespace: str, pool: str, position: int) -> Iterable[ClaimId]:
+    def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         """Return the claims, of both kinds, that have an address of a pool, or are about to get it."""
 
-    def overlap_of(self, namespace: str, pool: str, spec: PoolSpec) -> str:
+    def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
         """Return what a pool of such a ``spec`` shares with others of its namespace, for people; empty if nothing."""
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
@@ -74,6 +75,18 @@ def is_judged(request: AdmissionRequest) -> bool:
     if mapping(after, "metadata") and is_terminating(after):
         return False
     return bool(field(after, "spec") != field(request.before, "spec"))
+
+
+def in_its_namespace(request: AdmissionRequest) -> Object:
+    """Return the object of a request with the namespace of that, which a new object need not name."""
+    object = request.object or {}
+    metadata = mapping(object, "metadata")
+    return object if not metadata else {**object, "metadata": {"namespace": request.namespace, **metadata}}
+
+
+def pool_asked_about(request: AdmissionRequest) -> PoolId:
+    """Return the pool that a request is about."""
+    return PoolId(request.namespace, request.name, request.kind)
 
 
 def finalizer_step(object: Object, finalizer: str) -> list[Step]:

@@ -5,6 +5,7 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     Defaults,
     Judgement,
     finalizer_step,
+    in_its_namespace,
     is_judged,
     label_step,
 )
@@ -29,7 +30,7 @@ from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
 
 def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     """Return what a new claim gets: finalizer and label; and what it loses: an address that came with a copied text."""
-    claim = request.object or {}
+    claim = in_its_namespace(request)
     reference = reference_of(claim)
     # The claim of another controller, or for a pool that it cannot have, would keep the finalizer for ever (KP3).
     if request.before is not None or reference is None or reference.is_elsewhere:
@@ -38,7 +39,7 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     if view.serves_kind(kind_of(claim)) and view.serves(request.namespace, mapping(claim, "metadata", "labels")):
         steps += finalizer_step(claim, kind_of(claim).claim_finalizer)
         steps += label_step(claim, kind_of(claim).move_label)
-    holder = _holder_of_copy(request, claim, reference, view)
+    holder = _holder_of_copy(claim, reference, view)
     if holder is None:
         return Defaults(steps, [])
     annotations = mapping(claim, "metadata", "annotations")
@@ -52,9 +53,7 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     return Defaults(steps, [warning])
 
 
-def _holder_of_copy(
-    request: AdmissionRequest, claim: Object, reference: Reference, view: AdmissionView
-) -> Object | None:
+def _holder_of_copy(claim: Object, reference: Reference, view: AdmissionView) -> Object | None:
     """Return the IPAddress that holds the address of a claim's annotation for another claim.
 
     A claim that was moved here keeps its annotation: no other claim holds its address (KD6).
@@ -63,7 +62,7 @@ def _holder_of_copy(
     if position is None:
         return None
     name, kind = text(claim, "metadata", "name"), kind_of(claim)
-    holders = view.addresses_at(request.namespace, reference.pool[1], position)
+    holders = view.addresses_at(reference.pool, position)
     return next((each for each in holders if (kind_of(each), claim_name_of(each)) != (kind, name)), None)
 
 

@@ -8,6 +8,7 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     Judgement,
     finalizer_step,
     is_judged,
+    pool_asked_about,
 )
 from tenure.integrations.kubernetes.metal3.admission.pool_warnings import LONGEST_NAME, is_object_name, pool_warnings
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, position_of
@@ -68,7 +69,7 @@ def judge_pool(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     if has_own and all(not fault.field.startswith("spec.pools") for fault in reading.faults):
         faults += _outside(reading.spec, view, request.before is None)
         faults += _left_behind(request, reading.spec, view)
-    overlap = view.overlap_of(request.namespace, request.name, reading.spec)
+    overlap = view.overlap_of(pool_asked_about(request), reading.spec)
     warnings = pool_warnings(reading.spec, [f"spec.pools: {overlap}"] if overlap else ())
     return Judgement(faults, [] if reading.faults else warnings)
 
@@ -110,7 +111,7 @@ def _ledger_faults(request: AdmissionRequest, spec: PoolSpec, view: AdmissionVie
     before = read_pool_spec(field(request.before, "spec")).spec.ledger if request.before else None
     if spec.ledger is None or before is None:
         return
-    is_used = any(True for _ in view.addresses_of(request.namespace, request.name))
+    is_used = any(True for _ in view.addresses_of(pool_asked_about(request)))
     for name in ("network", "realm"):
         value = getattr(spec.ledger, name)
         if is_used and value != getattr(before, name):
@@ -202,7 +203,7 @@ def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView)
 
 def _in_use(request: AdmissionRequest, old: PoolSpec, new: PoolSpec, view: AdmissionView) -> Iterator[tuple[int, str]]:
     """Yield addresses of objects that a change takes out of the pool."""
-    for address in view.addresses_of(request.namespace, request.name):
+    for address in view.addresses_of(pool_asked_about(request)):
         position, claim = position_of(address), claim_name_of(address)
         if position is not None and _falls_out(old, new, position, claim):
             yield position, f"is {IN_USE}: IPAddress {text(address, 'metadata', 'name')} is for claim {claim}"
@@ -217,7 +218,7 @@ def _being_given(
     that the change is made to, and the server stores no change of a pool that has another version by then.
     """
     for position in set(reserved_in(request.before or {}).values()):
-        claims = list(view.claims_at(request.namespace, request.name, position))
+        claims = list(view.claims_at(pool_asked_about(request), position))
         if not any(_falls_out(old, new, position, claim.name) for claim in claims or [UNSEEN]):
             continue
         names = ", ".join(f"{claim.kind} {claim.name}" for claim in claims)

@@ -23,10 +23,11 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import positi
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import now_text
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import claim_of_owner, ledger_owner
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding
 from tenure.integrations.kubernetes.metal3.pool_book import LEDGER, Holder
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.resource_types import Key, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import uid_of
 from tenure.kernel.errors import (
     AddressCovered,
     AddressInUse,
@@ -62,13 +63,13 @@ class LedgerFollower:
     """The way of one pool to its ledger."""
 
     def __init__(
-        self, client: ApiClient, caches: IpamCaches, opened: OpenLedgers, key: Key, binding: LedgerBinding
+        self, client: ApiClient, caches: IpamCaches, opened: OpenLedgers, key: PoolId, binding: LedgerBinding
     ) -> None:
         self._caches = caches
         self._opened = opened
         self._key = key
         self.binding = binding
-        self._secret = LedgerSecret(client, key[0], binding, self.look)
+        self._secret = LedgerSecret(client, key.namespace, binding, self.look)
         self.mirror = NetworkMirror(binding.network)
         self._refusals: dict[int, tuple[str, float]] = {}
         """Addresses that were refused although nobody holds them in the network: why, and until when that counts."""
@@ -121,15 +122,15 @@ class LedgerFollower:
                 raise LedgerRefused(str(error)) from error  # another leader was quicker
             raise self._went_away(str(error)) from error
         except Exception as error:  # an error of ours, or of a driver: this pool waits, the others are served
-            LOG.exception("IPPool %s/%s: the ledger", *self._key)
+            LOG.exception("%s: the ledger", self._key)
             raise self._went_away(repr(error)) from error
 
     def _went_away(self, reason: str) -> LedgerAway:
         if self._state.away != reason:
-            LOG.warning("IPPool %s/%s: the ledger: %s", *self._key, reason)
+            LOG.warning("%s: the ledger: %s", self._key, reason)
             self._state.away = reason
             self._caches.status_due(self._key)
-        return LedgerAway(f"The ledger of IPPool {self._key[1]}: {reason}")
+        return LedgerAway(f"The ledger of {self._key.title}: {reason}")
 
     async def _refresh(self) -> None:
         try:
@@ -140,7 +141,7 @@ class LedgerFollower:
         if self._drop_refusals() or is_changed or is_back:
             self.publish()
         if is_back:
-            LOG.info("IPPool %s/%s: the ledger answers", *self._key)
+            LOG.info("%s: the ledger answers", self._key)
             self._caches.record(self._key).look_again()
         now = time.monotonic()
         if is_back or now - self._compared_at > COMPARED_EVERY_S:

@@ -19,14 +19,15 @@ from tenure.integrations.kubernetes.metal3.ledger_state import LedgerRow, Ledger
 from tenure.integrations.kubernetes.metal3.objects.address_objects import address_name
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
-    IP_POOL,
     annotations_of,
     now_text,
 )
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import claim_of_owner
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_kind_of
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 from tenure.kernel.addressing.addresses import format_address
 
 LOG = logging.getLogger(__name__)
@@ -53,12 +54,12 @@ class LedgerOrphans:
     events: EventRecorder
     meter: IpamMeter
     grace_s: float
-    may_release: Callable[[Key], bool] = lambda pool: True
+    may_release: Callable[[PoolId], bool] = lambda pool: True
     """Return whether a pool is ours, and not paused."""
-    found: dict[Key, dict[int, OrphanedRow]] = field(default_factory=dict)
+    found: dict[PoolId, dict[int, OrphanedRow]] = field(default_factory=dict)
     """By pool and address."""
 
-    def of_pool(self, pool: Key) -> list[Object]:
+    def of_pool(self, pool: PoolId) -> list[Object]:
         """Return the orphans of a pool as its status lists them: by the object that the claim had."""
         prefix = self.caches.record(pool).book.spec.name_prefix
         return [
@@ -74,7 +75,7 @@ class LedgerOrphans:
                 await self.look(pool)
             await asyncio.sleep(min(LOOKS_EVERY_S, max(self.grace_s / 4, LEAST_PAUSE_S)))
 
-    async def look(self, pool: Key) -> None:
+    async def look(self, pool: PoolId) -> None:
         """Find the orphans of a pool, report new ones, and release those whose time has come. O(n) of its holdings."""
         before = self.found.get(pool, {})
         rows = {row.position: row for row in self._orphans(pool)}
@@ -89,7 +90,7 @@ class LedgerOrphans:
             if time.monotonic() - each.since >= self.grace_s and self.may_release(pool):
                 await self._release(pool, each.row)
 
-    def _orphans(self, pool: Key) -> Iterator[LedgerRow]:
+    def _orphans(self, pool: PoolId) -> Iterator[LedgerRow]:
         """Yield the holdings that this very pool has made for claims that are gone without a release."""
         found, state = self.caches.pools.get(pool), self.caches.record(pool).ledger
         if found is None or state.away or DELETE_FOR_MOVE in annotations_of(found):
@@ -99,14 +100,14 @@ class LedgerOrphans:
             if is_ours and not self.caches.lives(row.claim_uid) and not self.caches.addresses_at(pool, row.position):
                 yield row
 
-    def _report(self, pool: Key, row: LedgerRow) -> None:
+    def _report(self, pool: PoolId, row: LedgerRow) -> None:
         found = self.caches.pools.get(pool)
         if found is not None:
             shown = format_address(row.position)
             note = f"{row.owner} holds {shown} in the ledger, and is gone; it is released after a while"
-            self.events.record(IP_POOL, found, "Orphaned", note, "Warning")
+            self.events.record(pool_kind_of(found).type, found, "Orphaned", note, "Warning")
 
-    async def _release(self, pool: Key, row: LedgerRow) -> None:
+    async def _release(self, pool: PoolId, row: LedgerRow) -> None:
         """Look a second time, at the server itself, and release."""
         try:
             if not await self._is_there(pool, row):
@@ -116,7 +117,7 @@ class LedgerOrphans:
         except (ApiError, ApiUnreachable, LedgerTrouble) as error:
             LOG.warning("%s is gone: %s", row.owner, error)
 
-    async def _is_there(self, pool: Key, row: LedgerRow) -> bool:
+    async def _is_there(self, pool: PoolId, row: LedgerRow) -> bool:
         follower = self.ledgers.followers.get(pool)
         id = claim_of_owner(follower.binding.realm, row.owner) if follower is not None else None
         if id is None:

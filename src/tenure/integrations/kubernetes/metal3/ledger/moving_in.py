@@ -16,9 +16,10 @@ from tenure.integrations.kubernetes.metal3.objects.ledger_owner import (
     labels_for,
     ledger_owner,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import REALM
 from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
-from tenure.integrations.kubernetes.runtime.resource_types import Key, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import uid_of
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid
 from tenure.kernel.holdings.holding_model import Holding
@@ -62,7 +63,7 @@ class MovePlan:
     collisions: list[Collision] = field(default_factory=list)
 
 
-async def plan_import(read: ReadPools, key: Key, ledger: AsyncLedger, network: str, realm: str) -> MovePlan:
+async def plan_import(read: ReadPools, key: PoolId, ledger: AsyncLedger, network: str, realm: str) -> MovePlan:
     """Plan what the ledger has to hold for a pool of the cluster."""
     plan = MovePlan(network, _checked(realm))
     pool_uid = uid_of(read.pool(key))
@@ -121,12 +122,12 @@ def _enter(plan: MovePlan, entry: Address, held: Holding | None, had: Holding | 
         )
 
 
-async def plan_export(read: ReadPools, key: Key, ledger: AsyncLedger, network: str, realm: str) -> MovePlan:
+async def plan_export(read: ReadPools, key: PoolId, ledger: AsyncLedger, network: str, realm: str) -> MovePlan:
     """Plan what the ledger is to hold no more for a pool, which serves from its objects alone again."""
     plan = MovePlan(network, _checked(realm))
     pool = read.pool(key)
     if read.spec_of(key).spec.ledger is not None:
-        reason = f"IPPool {'/'.join(key)} is bound to a ledger still: remove spec.tenure.ledger first"
+        reason = f"{key} is bound to a ledger still: remove spec.tenure.ledger first"
         raise Conflict(f"{reason}, or the operator would ask for all of it again", field="pool")
     objects = {position_of(each): each for each in read.addresses_of(key)}
     for holding in await ledger.holdings(network):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tenure.client.server_urls import names_servers
 from tenure.integrations.kubernetes.metal3.ledger.ledger_secret import LedgerPlace
-from tenure.integrations.kubernetes.runtime.resource_types import Key
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.kernel.errors import NotFound, TenureError
 from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.wiring import is_there, open_async, without_secrets
@@ -21,7 +21,7 @@ CLOSES_S = 5.0
 
 @dataclass
 class _Opened:
-    users: set[Key] = field(default_factory=set)
+    users: set[PoolId] = field(default_factory=set)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     ledger: AsyncLedger | None = None
 
@@ -32,7 +32,7 @@ class OpenLedgers:
     def __init__(self) -> None:
         self._opened: dict[LedgerPlace, _Opened] = {}
 
-    async def get(self, place: LedgerPlace, user: Key) -> AsyncLedger:
+    async def get(self, place: LedgerPlace, user: PoolId) -> AsyncLedger:
         """Return the ledger at a place for a pool; what the pool used before is left."""
         await self.leave(user, but=place)
         opened = self._opened.setdefault(place, _Opened())
@@ -42,7 +42,7 @@ class OpenLedgers:
                 opened.ledger = await _open(place)
             return opened.ledger
 
-    async def leave(self, user: Key, *, but: LedgerPlace | None = None) -> None:
+    async def leave(self, user: PoolId, *, but: LedgerPlace | None = None) -> None:
         """Let a pool use no ledger, but for one; what nobody uses is closed."""
         for place, opened in list(self._opened.items()):
             if place == but:

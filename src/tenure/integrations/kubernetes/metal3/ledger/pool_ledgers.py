@@ -30,8 +30,9 @@ from tenure.integrations.kubernetes.metal3.ledger_state import (
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import PICKED_LABEL, labels_for, ledger_owner
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -48,8 +49,8 @@ class PoolLedgers:
         self._caches = caches
         self._check = check
         self._opened = OpenLedgers()
-        self.followers: dict[Key, LedgerFollower] = {}
-        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self.followers: dict[PoolId, LedgerFollower] = {}
+        self._tasks: dict[PoolId, asyncio.Task[None]] = {}
         self._seen = asyncio.Event()
         caches.pools.on_change(lambda delta: self._seen.set())
 
@@ -81,19 +82,19 @@ class PoolLedgers:
             if key not in self.followers:
                 follower = LedgerFollower(self._client, self._caches, self._opened, key, binding)
                 self.followers[key] = follower
-                self._tasks[key] = asyncio.create_task(follower.run(), name=f"ledger of {'/'.join(key)}")
+                self._tasks[key] = asyncio.create_task(follower.run(), name=f"ledger of {key}")
 
-    async def _end(self, key: Key) -> None:
+    async def _end(self, key: PoolId) -> None:
         task = self._tasks.pop(key)
         self.followers.pop(key, None)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    async def grant(self, pool: Key, claim: Object, position: int) -> None:
+    async def grant(self, pool: PoolId, claim: Object, position: int) -> None:
         """Have the ledger give a claim an address; raise ``LedgerRefused`` or ``LedgerAway`` if it does not."""
         await self._hold(pool, claim, position, is_fact=own_address(claim) == position)
 
-    async def keep(self, pool: Key, claim: Object, position: int) -> None:
+    async def keep(self, pool: PoolId, claim: Object, position: int) -> None:
         """Have the ledger hold what a claim has by an object; whoever else has it in the ledger keeps it."""
         owner = self._owner(pool, claim)
         refused = self._caches.record(pool).ledger.refused
@@ -107,7 +108,7 @@ class PoolLedgers:
         if refused.pop(owner, None) is not None:
             self._caches.status_due(pool)
 
-    async def release(self, pool: Key, claim: Object, request: str = "claim deleted") -> None:
+    async def release(self, pool: PoolId, claim: Object, request: str = "claim deleted") -> None:
         """Release what the ledger holds for a claim that is going, for that very claim; nothing to release is no error.
 
         The holding is named by its generation: whatever another leader made of it meanwhile is left alone.
@@ -119,7 +120,7 @@ class PoolLedgers:
                 await self._release(follower, row_of(holding), request)
         self._caches.record(pool).ledger.refused.pop(owner, None)
 
-    async def release_orphan(self, pool: Key, row: LedgerRow) -> None:
+    async def release_orphan(self, pool: PoolId, row: LedgerRow) -> None:
         """Release a holding whose claim is gone; a holding of another generation is left alone."""
         await self._release(self._follower(pool), row, "claim gone")
 
@@ -131,7 +132,7 @@ class PoolLedgers:
         )
         follower.remove(row)
 
-    async def _hold(self, pool: Key, claim: Object, position: int, *, is_fact: bool) -> None:
+    async def _hold(self, pool: PoolId, claim: Object, position: int, *, is_fact: bool) -> None:
         """Have the ledger hold an address for a claim; ``is_fact``: the claim has it, wherever it lies in the plan."""
         follower, owner = self._follower(pool), self._owner(pool, claim)
         pool_uid = self._pool_uid(pool)
@@ -166,17 +167,17 @@ class PoolLedgers:
                 follower.refused(position, str(error))
             raise
 
-    def _follower(self, pool: Key) -> LedgerFollower:
+    def _follower(self, pool: PoolId) -> LedgerFollower:
         found = self.followers.get(pool)
         if found is None:
-            raise LedgerAway(f"The ledger of IPPool {pool[1]} was not read yet")
+            raise LedgerAway(f"The ledger of {pool.title} was not read yet")
         return found
 
-    def _owner(self, pool: Key, claim: Object) -> str:
+    def _owner(self, pool: PoolId, claim: Object) -> str:
         return ledger_owner(self._follower(pool).binding.realm, id_of(claim))
 
-    def _pool_uid(self, pool: Key) -> str:
+    def _pool_uid(self, pool: PoolId) -> str:
         found = self._caches.pools.get(pool)
         if found is None:
-            raise LedgerAway(f"IPPool {pool[1]} is gone")
+            raise LedgerAway(f"{pool.title} is gone")
         return uid_of(found)

@@ -12,9 +12,11 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     labels_of,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, guarded
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 
@@ -33,10 +35,9 @@ def position_of(address: Object) -> int | None:
         return None
 
 
-def pool_of(address: Object) -> Key | None:
-    """Return the IPPool that an address belongs to: judged by what it says, never by its name (KS3)."""
-    name = kind_of(address).pool_of(address)
-    return (key_of(address)[0], name) if name else None
+def pool_of(address: Object) -> PoolId | None:
+    """Return the pool that an address belongs to: judged by what it says, never by its name (KS3)."""
+    return kind_of(address).pool_of(address)
 
 
 def claim_name_of(address: Object) -> str:
@@ -71,23 +72,21 @@ def claim_names_of(address: Object) -> set[str]:
 def new_address(spec: PoolSpec, pool: Object, claim: Object, position: int, type: ResourceType | None = None) -> Object:
     """Return the object that gives an address to a claim; without a type, in the version of the claim."""
     kind = kind_of(claim)
-    namespace, claim_name = key_of(claim)
+    id = kind.id_of(claim)
     type = type or kind.address_type(claim)
     return {
         "apiVersion": type.api_version,
         "kind": type.kind,
         "metadata": {
-            "namespace": namespace,
+            "namespace": id.namespace,
             "name": address_name(spec.name_prefix, position),
             # Without what only claims need: an address is moved with its pool.
             "labels": {name: value for name, value in labels_of(claim).items() if name != kind.move_label},
-            "annotations": {MADE_FOR: f"{namespace}/{claim_name}"},
+            "annotations": {MADE_FOR: f"{id.namespace}/{id.name}"},
             "finalizers": [kind.address_finalizer],
             "ownerReferences": kind.owners(pool, claim),
         },
-        "spec": kind.address_fields(
-            namespace, key_of(pool)[1], claim_name, format_address(position), spec.options_at(position)
-        ),
+        "spec": kind.address_fields(pool_id_of(pool), id, format_address(position), spec.options_at(position)),
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLUSTER_NAME, labels_of, text
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import AddressOptions
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
 
@@ -17,7 +18,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, R
 class Reference(NamedTuple):
     """The pool that a claim names."""
 
-    pool: Key
+    pool: PoolId
     is_elsewhere: bool
     """Whether it is in another namespace than the claim, which is not served (C28)."""
 
@@ -95,15 +96,15 @@ class ClaimKind(ABC):
         return False
 
     @abstractmethod
-    def pool_of(self, address: Object) -> str:
-        """Return the name of the IPPool that an address belongs to; empty if it belongs to none."""
+    def pool_of(self, address: Object) -> PoolId | None:
+        """Return the pool that an address belongs to; nothing if it belongs to none that is served here."""
 
     @abstractmethod
     def claim_of(self, address: Object) -> str:
         """Return the name of the claim that an address is for."""
 
     @abstractmethod
-    def address_fields(self, namespace: str, pool: str, claim: str, address: str, options: AddressOptions) -> Object:
+    def address_fields(self, pool: PoolId, claim: ClaimId, address: str, options: AddressOptions) -> Object:
         """Return the ``spec`` of a new address."""
 
     @abstractmethod

@@ -4,19 +4,25 @@ The contract of its providers: owners that block each other's deletion (F5), the
 nothing about a claim whose cluster is not there (F6).
 """
 
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind, Reference, Unserved, owner_reference
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import (
+    ClaimId,
+    ClaimKind,
+    Reference,
+    Unserved,
+    owner_reference,
+)
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS,
     CLUSTER_API_ADDRESS_FINALIZER,
     CLUSTER_API_CLAIM,
     CLUSTER_API_CLAIM_FINALIZER,
-    GROUP,
-    IP_POOL,
     MOVE,
     field,
     now_text,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import AddressOptions
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 
@@ -39,25 +45,29 @@ class ClusterApiClaims(ClaimKind):
 
     def reference_of(self, claim: Object) -> Reference | None:
         """Return the pool of ``spec.poolRef``, which has no namespace."""
-        name = _pool_named_by(claim)
-        return Reference((text(claim, "metadata", "namespace"), name), is_elsewhere=False) if name else None
+        pool = self.pool_of(claim)
+        return Reference(pool, is_elsewhere=False) if pool is not None else None
 
-    def pool_of(self, address: Object) -> str:
-        """Return the pool of ``spec.poolRef``."""
-        return _pool_named_by(address)
+    def pool_of(self, address: Object) -> PoolId | None:
+        """Return the pool of ``spec.poolRef``, of a claim as well; nothing for pools of other providers (F4)."""
+        group, kind, name = (text(address, "spec", "poolRef", part) for part in ("apiGroup", "kind", "name"))
+        found = POOL_KINDS.get(kind)
+        if not name or found is None or found.type.group != group:
+            return None
+        return found.named(text(address, "metadata", "namespace"), name)
 
     def claim_of(self, address: Object) -> str:
         """Return the claim of ``spec.claimRef``."""
         return text(address, "spec", "claimRef", "name")
 
-    def address_fields(self, namespace: str, pool: str, claim: str, address: str, options: AddressOptions) -> Object:
+    def address_fields(self, pool: PoolId, claim: ClaimId, address: str, options: AddressOptions) -> Object:
         """Return the fields of a new address; a prefix is asked for, and there is no place for DNS servers."""
         gateway = {"gateway": options.gateway} if options.gateway else {}
         return {
             "address": address,
             "prefix": options.prefix,
-            "poolRef": {"apiGroup": GROUP, "kind": IP_POOL.kind, "name": pool},
-            "claimRef": {"name": claim},
+            "poolRef": {"apiGroup": POOL_KINDS[pool.kind].type.group, "kind": pool.kind, "name": pool.name},
+            "claimRef": {"name": claim.name},
             **gateway,
         }
 
@@ -84,16 +94,10 @@ class ClusterApiClaims(ClaimKind):
         return self.refused(claim, message, Unserved.POOL_NOT_READY, keeps=False)
 
     def _pool_owner(self, pool: Object) -> Object:
-        return owner_reference(IP_POOL, pool, controller=False, blockOwnerDeletion=True)
+        return owner_reference(pool_kind_of(pool).type, pool, controller=False, blockOwnerDeletion=True)
 
     def _claim_owner(self, claim: Object) -> Object:
         return owner_reference(self.claim_type(claim), claim, controller=True, blockOwnerDeletion=True)
-
-
-def _pool_named_by(object: Object) -> str:
-    """Return the name of the IPPool that a claim or an address refers to; empty for pools of other providers (F4)."""
-    group, kind, name = (text(object, "spec", "poolRef", part) for part in ("apiGroup", "kind", "name"))
-    return name if (group, kind) == (GROUP, IP_POOL.kind) else ""
 
 
 def _with_ready(claim: Object, status: str, reason: str, message: str) -> Object:

@@ -1,6 +1,12 @@
 """Metal3's claims and addresses: IPClaim and IPAddress of ``ipam.metal3.io``."""
 
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind, Reference, Unserved, owner_reference
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import (
+    ClaimId,
+    ClaimKind,
+    Reference,
+    Unserved,
+    owner_reference,
+)
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     ADDRESS_FINALIZER,
     CLAIM_FINALIZER,
@@ -10,6 +16,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_POOL,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import AddressOptions
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 
@@ -29,27 +36,28 @@ class Metal3Claims(ClaimKind):
         if not name or kind not in ("", IP_POOL.kind) or (version and version.partition("/")[0] != GROUP):
             return None
         named = text(claim, "spec", "pool", "namespace")
-        return Reference((namespace, name), bool(named) and named != namespace)
+        return Reference(PoolId(namespace, name), bool(named) and named != namespace)
 
     def names_no_pool(self, object: Object) -> bool:
         """Return whether ``spec.pool`` has no name, which Metal3's definition allows."""
         return not text(object, "spec", "pool", "name")
 
-    def pool_of(self, address: Object) -> str:
+    def pool_of(self, address: Object) -> PoolId | None:
         """Return the pool of ``spec.pool``."""
-        return text(address, "spec", "pool", "name")
+        name = text(address, "spec", "pool", "name")
+        return PoolId(text(address, "metadata", "namespace"), name) if name else None
 
     def claim_of(self, address: Object) -> str:
         """Return the claim of ``spec.claim``."""
         return text(address, "spec", "claim", "name")
 
-    def address_fields(self, namespace: str, pool: str, claim: str, address: str, options: AddressOptions) -> Object:
+    def address_fields(self, pool: PoolId, claim: ClaimId, address: str, options: AddressOptions) -> Object:
         """Return the fields of a new address; what is not known is left out."""
         carried = {"prefix": options.prefix, "gateway": options.gateway, "dnsServers": list(options.dns_servers)}
         return {
             "address": address,
-            "pool": {"name": pool, "namespace": namespace},
-            "claim": {"name": claim, "namespace": namespace},
+            "pool": {"name": pool.name, "namespace": pool.namespace},
+            "claim": {"name": claim.name, "namespace": claim.namespace},
             **{name: value for name, value in carried.items() if value},
         }
 
