@@ -293,9 +293,7 @@ def test_kp6_definitions_that_are_deleted_take_their_objects_and_come_back(colle
         documents = definitions(*IPAM)
         for document in documents:
             collected.ask("DELETE", CUSTOM_RESOURCE_DEFINITION.path("", document["metadata"]["name"]))
-        for document in documents:
-            path = CUSTOM_RESOURCE_DEFINITION.path("", document["metadata"]["name"])
-            until(partial(_is_missing, space, path), within_s=90.0)  # the server looks now and then
+        _until_forgotten(space, [document["metadata"]["name"] for document in documents])
         assert served(space, METAL3, "c1")["spec"]["address"] == "10.0.0.1"
         for document in documents:
             create(collected, document)
@@ -304,9 +302,33 @@ def test_kp6_definitions_that_are_deleted_take_their_objects_and_come_back(colle
         assert served(space, CLUSTER_API, "c2")["spec"]["address"] == "10.0.0.2"
 
 
-def _is_missing(space: Namespace, path: str) -> bool:
+def _until_forgotten(space: Namespace, names: list[str], within_s: float = 90.0) -> None:
+    """Wait until the server has forgotten definitions; it looks now and then whether their objects are gone."""
+    deadline = time.monotonic() + within_s
+    while left := [each for name in names if (each := _said_of(space, name))]:
+        kinds = (CLUSTER_API.claim, CLUSTER_API.address)
+        found = [each["metadata"] for kind in kinds for each in _everywhere(space, kind)]
+        assert time.monotonic() < deadline, (left, found)
+        time.sleep(0.5)
+
+
+def _said_of(space: Namespace, name: str) -> list[Object]:
+    """Return the conditions of a definition; nothing, if the server has forgotten it."""
     try:
-        space.ask("GET", path)
+        found: list[Object] = space.ask("GET", CUSTOM_RESOURCE_DEFINITION.path("", name))["status"]["conditions"]
     except RefusedByServer as error:
-        return error.code == 404
-    return False
+        if error.code != 404:
+            raise
+        return []
+    return found
+
+
+def _everywhere(space: Namespace, kind: ResourceType) -> list[Object]:
+    """Return all objects of a kind that may be gone."""
+    try:
+        found: list[Object] = space.ask("GET", kind.path())["items"]
+    except RefusedByServer as error:
+        if error.code != 404:
+            raise
+        return []
+    return found

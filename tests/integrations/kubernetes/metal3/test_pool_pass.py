@@ -794,6 +794,25 @@ async def test_a_claim_that_is_made_again_for_another_pool_leaves_no_address() -
     assert stage.caches.record(POOL).vanished == set()
 
 
+async def test_a_served_claim_that_is_changed_to_another_pool_keeps_what_it_has_until_it_goes() -> None:
+    """Where no webhook refuses the change; nothing is given twice, and nothing is left."""
+    stage = Stage()
+    stage.pool()
+    stage.pool("10.1.0.1", "10.1.0.9", name="q")
+    stage.claim("c")
+    await stage.settle()
+    stage.change(IP_CLAIM, "c", lambda each: each["spec"]["pool"].update(name="q"))
+    await stage.settle()
+    stage.claim("d")
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1", "p-10-0-0-2": "10.0.0.2"}
+    assert stage.status("c")["errorMessage"] == "Address 10.0.0.1 is not one that IPPool q gives"
+    stage.change(IP_CLAIM, "c", lambda each: each["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"))
+    await stage.settle()
+    assert stage.given() == {"p-10-0-0-2": "10.0.0.2"}
+
+
 async def test_what_a_claim_left_by_force_is_released_also_if_that_fails_at_first() -> None:
     stage = Stage()
     stage.pool()

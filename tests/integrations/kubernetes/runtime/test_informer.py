@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_client import TRIES, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
@@ -316,6 +316,24 @@ async def test_a_server_that_lists_and_refuses_every_watch_is_asked_less_and_les
         await asyncio.sleep(1.5)
 
     assert followed.meter.relists["things.example.org"] <= 5
+
+
+async def test_kp11_a_watch_that_is_turned_away_for_want_of_room_is_resumed_without_a_list(
+    server: CrookedServer,
+) -> None:
+    """In a storm of refusals a whole list is what the server can bear least."""
+    full = refuses(429, "TooManyRequests", **{"Retry-After": "0"})
+    server.answers = [
+        page(7, made("a", 1)),
+        *[full] * TRIES,
+        refuses(503, "ServiceUnavailable"),
+        watches(("ADDED", made("b", 9)), then="silent"),
+    ]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.names == {"a": 1, "b": 9})
+
+    assert {each.query["resourceVersion"] for each in server.asked[1:]} == {"7"}
+    assert followed.meter.relists == {"things.example.org": 1}
 
 
 async def test_a_server_that_ends_every_watch_at_once_is_asked_less_and_less(server: CrookedServer) -> None:

@@ -423,7 +423,14 @@ def _released(claim: Object, view: PoolView) -> list[Object]:
     own = _best(claim, candidates)
     mine = [each for each in candidates if each is own or is_made_here(each) or uid_of(claim) in owner_uids(each)]
     mine += [each for each in _leftovers(claim, view) if _is_held(each)]
+    mine += [each for each in view.addresses_for(claim) if _is_of_former_pool(each, claim, view)]
     return [each for each in mine if DELETE_FOR_MOVE not in annotations_of(each)]
+
+
+def _is_of_former_pool(address: Object, claim: Object, view: PoolView) -> bool:
+    """Return whether a claim got an address here when it was for another pool, which no webhook refused to change."""
+    is_its = is_made_here(address) and uid_of(claim) in owner_uids(address)
+    return is_its and pool_of(address) not in (None, view.key)
 
 
 def _best(claim: Object, candidates: Sequence[Object]) -> Object | None:

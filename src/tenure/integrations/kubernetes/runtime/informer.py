@@ -32,6 +32,8 @@ WATCH_S = 50.0
 STEADY_S = 5.0
 """A watch that lived for so long has worked, even if it brought nothing."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
+TURNED_AWAY = (429, 503)
+"""Answers to a watch that say nothing of its version: there is no room for it now (KP11)."""
 
 Handler = Callable[[Delta], None]
 
@@ -215,6 +217,11 @@ class Informer:
                     self._pause_s = FIRST_PAUSE_S
         except ApiUnreachable as error:
             LOG.debug("%s: %s", self.kind.full_name, error)
+        except ApiError as error:
+            # A whole list would cost a server that has no room far more than the watch that it turned away.
+            if error.status not in TURNED_AWAY:
+                raise
+            LOG.info("%s: the watch is turned away: %s", self.kind.full_name, error)
         if time.monotonic() - began > min(STEADY_S, lasts_s / 2):
             self._pause_s = FIRST_PAUSE_S
 
