@@ -2,6 +2,7 @@
 
 import itertools
 import time
+import urllib.error
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -324,10 +325,10 @@ def _said_of(space: Namespace, name: str) -> list[Object]:
 
 
 def _everywhere(space: Namespace, kind: ResourceType) -> list[Object]:
-    """Return all objects of a kind that may be gone."""
+    """Return all objects of a kind that may be gone; then the server answers with a text that is no document."""
     try:
-        found: list[Object] = space.ask("GET", kind.path())["items"]
-    except RefusedByServer as error:
+        found: list[Object] = space.server.ask("GET", kind.path())["items"]
+    except urllib.error.HTTPError as error:
         if error.code != 404:
             raise
         return []
