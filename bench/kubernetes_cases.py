@@ -138,7 +138,7 @@ def _claim_pairs(count: int, *, quick: bool) -> list[Pair]:
     burst = replace(ours, work=CLAIMS_AT_ONCE, count=BURST // 10 if quick else BURST)
     slowest = Promise(P99_SHARE, SMALLER, BURST_SHARE)
     return [
-        Pair("kubernetes-claims", f"{count} claims / creates of IPAddress", ours, judged, rate(0.2)),
+        Pair("kubernetes-claims-judged", f"{count} claims / creates of IPAddress", ours, judged, rate(0.2)),
         Pair("kubernetes-claims-unjudged", "claims / creates without webhooks", ours, creates, rate(0.2)),
         Pair("kubernetes-claims-bare", "claims / creates, both without webhooks", bare, creates),
         Pair("kubernetes-claims-metal3", "claims / Metal3 as shipped", ours, shipped, rate(8.0)),

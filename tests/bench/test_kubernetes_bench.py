@@ -39,7 +39,7 @@ def test_the_bars_are_those_that_were_promised() -> None:
     }
 
     assert bars == {
-        ("kubernetes-claims", "rate"): (">=", 0.2),
+        ("kubernetes-claims-judged", "rate"): (">=", 0.2),
         ("kubernetes-claims-unjudged", "rate"): (">=", 0.2),
         ("kubernetes-claims-metal3", "rate"): (">=", 8.0),
         ("kubernetes-claims-unthrottled", "rate"): (">=", 4.0),
@@ -63,11 +63,11 @@ def test_kd15_the_slowest_of_a_burst_are_judged_by_the_rate_of_the_same_run(p99_
 
 
 def test_kd15_creates_are_measured_where_the_same_webhooks_are_and_without() -> None:
-    bases = {name: pair(name).base for name in ("kubernetes-claims", "kubernetes-claims-bare")}
+    bases = {name: pair(name).base for name in ("kubernetes-claims-judged", "kubernetes-claims-bare")}
     works = {name: each.work for name, each in bases.items() if each is not None}
 
     assert works == {
-        "kubernetes-claims": "kubernetes-addresses-webhooks", "kubernetes-claims-bare": "kubernetes-addresses",
+        "kubernetes-claims-judged": "kubernetes-addresses-webhooks", "kubernetes-claims-bare": "kubernetes-addresses",
     }  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def test_kd15_the_list_of_claims_in_a_pool_stays_whole_and_is_largest_where_that
 
 
 def test_what_is_kept_up_is_told_beside_what_is_served() -> None:
-    measured = Measured(pair("kubernetes-claims"), [sample(400.0)], [sample(100.0, named=80.0)])
+    measured = Measured(pair("kubernetes-claims-judged"), [sample(400.0)], [sample(100.0, named=80.0)])
     rows = [row for row in figures_table([measured]) if "until named" in row]
 
     assert len(rows) == 1
@@ -94,9 +94,9 @@ def test_the_number_of_claims_is_an_option() -> None:
     assert read_arguments([]).claims == 500
     assert read_arguments(["--quick"]).claims == 50
     asked = read_arguments(["--claims", "2000"]).claims
-    names = ("kubernetes-claims", "kubernetes-claims-metal3", "kubernetes-claims-in-cluster")
+    names = ("kubernetes-claims-judged", "kubernetes-claims-metal3", "kubernetes-claims-in-cluster")
     assert {pair(name, claims=asked).subject.count for name in names} == {2000}
-    assert pair("kubernetes-claims", claims=asked).title == "2000 claims / creates of IPAddress"
+    assert pair("kubernetes-claims-judged", claims=asked).title == "2000 claims / creates of IPAddress"
 
 
 def test_the_picture_has_a_line_for_each_operator(tmp_path: Path) -> None:
