@@ -17,6 +17,7 @@ ODD_POOLS: list[tuple[dict[str, Any], str]] = [
         "spec.pools[0].end: 10.0.1.5 lies outside subnet 10.0.0.0/24; addresses outside",
     ),
     (a_pool({**INSIDE, "prefix": 16}), "spec.pools[0]: prefix 16 is not the length of subnet 10.0.0.0/24"),
+    (a_pool(a_range("10.0.0.1", "10.0.0.9"), prefix=33), "spec.pools[0]: prefix 33 is more than an IPv4 address has"),
     (a_pool(INSIDE, prefix=16), "spec.pools[0]: prefix 16 is not the length of subnet 10.0.0.0/24"),
     (a_pool({**INSIDE, "gateway": "10.1.0.1"}), "spec.pools[0]: gateway 10.1.0.1 lies outside subnet 10.0.0.0/24"),
     (a_pool(INSIDE, gateway="10.1.0.1"), "spec.pools[0]: gateway 10.1.0.1 lies outside subnet 10.0.0.0/24"),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolEntry, PoolSpec
-from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, parse_address, width
 from tenure.kernel.addressing.ranges import AddressRange
 
 MOST_WARNINGS = 10
@@ -33,6 +33,8 @@ def pool_warnings(spec: PoolSpec, others: Iterable[str] = ()) -> list[str]:
 
 def _of_entry(entry: PoolEntry) -> Iterator[str]:
     path, subnet, options = f"spec.pools[{entry.number}]", entry.subnet, entry.options
+    if entry.bounds is not None and options.prefix > width(entry.bounds.first):
+        yield f"{path}: prefix {options.prefix} is more than an IPv4 address has; no machine can be configured by it"
     if subnet is None:
         return
     inside = subnet.range
