@@ -117,6 +117,22 @@ def test_many_threads_share_one_ledger_of_a_server(tmp_path: Path) -> None:
             ledger.network("nowhere")
 
 
+@pytest.mark.proof
+def test_a_token_of_one_network_reads_past_many_changes_of_others(tmp_path: Path) -> None:
+    """A page of the log has looked at ten thousand changes at most; one without an entry is not the last."""
+    with serving(tmp_path) as server, tenure.open(server.url, token=server.token) as ledger:
+        server.lay_out("far")
+        server.lay_out("own", "10.1.0.0/24", "10.1.0.10-10.1.0.19")
+        before = ledger.last_change()
+        for start in range(0, 10_500, 500):
+            ledger.allocate_many("far", owners=[f"vm/{number}" for number in range(start, start + 500)])
+        ledger.allocate("own", owner="vm/own")
+        asked = {"name": "narrow", "scopes": ["allocate:own"]}
+        token = server.ask("POST", "/api/v1/tokens", asked).document["token"]
+        with tenure.open(server.url, token=token) as narrow:
+            assert [change.owner for change in narrow.changes(before)] == ["vm/own"]
+
+
 @pytest.mark.parametrize("name", ["a/b", "a:b", "..", ".", "a b", "ü", "50%", "a?b#c", "network:allocate"])
 async def test_a_name_is_one_segment_of_a_path_whatever_is_in_it(direct: tenure.AsyncLedger, name: str) -> None:
     await direct.add_network(name)
