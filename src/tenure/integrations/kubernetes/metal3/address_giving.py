@@ -134,16 +134,17 @@ class AddressGiving:
         """
         asked = (ledgers.grant(view.key, claim, position) for claim, position in chosen)
         outcomes = await asyncio.gather(*asked, return_exceptions=True)
-        granted = []
+        granted, away = [], []
         for (claim, position), outcome in zip(chosen, outcomes, strict=True):
             if isinstance(outcome, LedgerRefused):
                 self.look_again(view, record, claim)
             elif isinstance(outcome, LedgerAway):
-                self.failed(record, claim, outcome)
+                away.append(partial(self._wait_for_ledger, record, claim, outcome))
             elif outcome is not None:
                 raise outcome
             else:
                 granted.append((claim, position))
+        await all_of(away)
         return granted
 
     async def _name(self, record: PoolRecord, claim: Object, position: int) -> tuple[Object | None, int]:
@@ -334,11 +335,15 @@ class AddressGiving:
         except (ApiError, ApiUnreachable) as error:
             self.failed(record, claim, error)
         except LedgerTrouble as error:
-            self.failed(record, claim, error)
-            with contextlib.suppress(ApiError, ApiUnreachable):
-                await self.refuse(claim, str(error), Unserved.POOL_NOT_READY)
+            await self._wait_for_ledger(record, claim, error)
         else:
             record.succeeded(id_of(claim))
+
+    async def _wait_for_ledger(self, record: PoolRecord, claim: Object, error: LedgerTrouble) -> None:
+        """Let a claim be looked at again later, and say why it waits."""
+        self.failed(record, claim, error)
+        with contextlib.suppress(ApiError, ApiUnreachable):
+            await self.refuse(claim, str(error), Unserved.POOL_NOT_READY)
 
     def failed(self, record: PoolRecord, claim: Object, error: Exception) -> None:
         """Let a claim be looked at again later, because a write about it failed."""

@@ -101,9 +101,9 @@ class EndRelease:
 
 @dataclass(frozen=True)
 class GiveBack:
-    """The ledger granted the claim an address that the pool does not give any more, and nobody was told: it goes back.
+    """The ledger granted the claim an address that it cannot get any more, and nobody was told: it goes back.
 
-    Then another address is picked.
+    The pool does not give it any more, or an object of another holder has it. Then another address is picked.
     """
 
 
@@ -265,9 +265,12 @@ def _by_ledger(claim: Object, binding: LedgerBinding, view: PoolView) -> Action 
     if row is not None and not is_of(row, claim):
         held = f"{shown} is held in the ledger by {owner}, for another claim of this name"
         return Refuse(f"{held}: one that was removed by force, or one of another cluster of this realm", position)
-    if own not in (None, position):
+    if own not in (None, position) and (was_served(claim) or not is_picked_here(claim)):
         return Refuse(f"{shown} is what the ledger has for {owner}, not {format_address(own)}", position)
-    return _unless_held(claim, position, view, shown)
+    action = _unless_held(claim, position, view, shown)
+    # An object of another holder came between the grant and ours.
+    is_lost = isinstance(action, Refuse) and row is not None and _is_mere_pick(row, claim)
+    return GiveBack() if is_lost else action
 
 
 def _former(claim: Object, view: PoolView) -> Action | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from tenure.integrations.kubernetes.metal3.ledger.network_mirror import read_neighbours, read_plan
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of, was_served
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
@@ -20,8 +21,9 @@ async def count_free(read: ReadPools, key: PoolId, ledger: AsyncLedger | None, n
     others = 0
     if ledger is not None and binding is not None:
         own = {(ledger_owner(binding.realm, claim_id_of(each)), position_of(each)) for each in read.addresses_of(key)}
-        book.follow_plan(await ledger.network(binding.network))
-        for holding in await ledger.holdings(binding.network):
+        plan = await read_plan(ledger, binding.network)
+        book.follow_plan(plan)
+        for holding in (*await ledger.holdings(binding.network), *await read_neighbours(ledger, plan)):
             position = holding.row.first
             book.hold((LEDGER, f"{holding.owner} {holding.slot} {position}"), position)
             others += (str(holding.owner), position) not in own and book.spec.entry_at(position) is not None

@@ -43,6 +43,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, pool_kind_of
+from tenure.integrations.kubernetes.metal3.objects.pool_plan import NetworkPlan
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.metal3.other_writers import METAL3S_IPAM
@@ -72,7 +73,6 @@ from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tenure.integrations.kubernetes.runtime.terminating_namespaces import TerminatingNamespaces
-from tenure.kernel.plan.plan_model import Network
 
 Wake = Callable[[PoolId], None]
 """Ask for a pass over a pool."""
@@ -454,7 +454,7 @@ class IpamCaches:
         record.is_status_due = True
         self._wake_or_tidy(pool)
 
-    def follow_plan(self, pool: PoolId, plan: Network | None) -> None:
+    def follow_plan(self, pool: PoolId, plan: NetworkPlan | None) -> None:
         """Let a pool have what the plan of its network in a ledger allows; nothing: that is not known."""
         self.record(pool).book.follow_plan(plan)
         self._note_overlaps(pool, is_there=self.pools.get(pool) is not None)

@@ -7,9 +7,15 @@ than a reason not to ask it.
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import is_picked_here, own_address
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
-from tenure.integrations.kubernetes.metal3.objects.ledger_owner import CLAIM_CREATED, CLAIM_UID, PICKED_LABEL, POOL_UID
+from tenure.integrations.kubernetes.metal3.objects.ledger_owner import (
+    CLAIM_CREATED,
+    CLAIM_UID,
+    MOVED_FROM,
+    PICKED_LABEL,
+    POOL_UID,
+)
 from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 from tenure.kernel.holdings.holding_model import OWNED, Holding
 
@@ -44,6 +50,10 @@ class LedgerRow(NamedTuple):
     """Whether it is the owner's: what drains is given up, and what cools is nobody's."""
     is_picked: bool = False
     """Whether an operator picked the address; else others hold it for the claim, or the claim had it already."""
+    network: str = ""
+    """The network that it is held in: the pool's own, or another one of the same space."""
+    is_moved: bool = False
+    """Whether its claim was deleted for a move, and no other pool has written itself on it yet."""
 
 
 def row_of(holding: Holding) -> LedgerRow:
@@ -53,7 +63,8 @@ def row_of(holding: Holding) -> LedgerRow:
     is_owned = row.state in OWNED
     return LedgerRow(
         row.first, row.owner, row.slot, row.generation, claim_uid, created, pool_uid, row.until_us, is_owned,
-        is_picked=PICKED_LABEL.items() <= labels.items(),
+        is_picked=PICKED_LABEL.items() <= labels.items(), network=holding.network,
+        is_moved=bool(pool_uid) and labels.get(MOVED_FROM) == pool_uid,
     )  # fmt: skip
 
 
@@ -61,9 +72,11 @@ def is_of(row: LedgerRow, claim: Object) -> bool:
     """Return whether a holding under the name of a claim is this very claim's.
 
     The name alone does not say so: a claim may have been made again under its name, or another cluster may use the same
-    realm. A claim that was moved brings the address along, and has another uid (KP18).
+    realm. A claim that was moved brings the address along, and has another uid (KP18). What was picked for the claim
+    here, and written on it before it is given, it does not bring: both clusters may have picked the same address.
     """
-    return row.claim_uid in ("", uid_of(claim)) or own_address(claim) == row.position
+    is_brought = own_address(claim) == row.position and not is_picked_here(claim)
+    return row.claim_uid in ("", uid_of(claim)) or is_brought
 
 
 def is_written_on(row: LedgerRow, claim: Object, pool_uid: str) -> bool:
@@ -90,5 +103,7 @@ class LedgerState:
     """Addresses that the plan pre-allocates, by owner."""
     refused: dict[str, str] = field(default_factory=dict)
     """Why the ledger does not hold what a claim has, by owner."""
+    strange: str = ""
+    """What is held under this realm for pools that are not here, for people; empty if nothing is."""
     observed_at: str = ""
     """When the ledger last answered, within some minutes; empty if it never did."""

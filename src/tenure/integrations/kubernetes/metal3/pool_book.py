@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
-from tenure.integrations.kubernetes.metal3.objects.pool_plan import within_plan
+from tenure.integrations.kubernetes.metal3.objects.pool_plan import NetworkPlan, within_plan
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec, SpecFault
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
 from tenure.kernel.addressing.addresses import Family, family_of
 from tenure.kernel.picking.free_set import FreePart, FreeSet
 from tenure.kernel.picking.policies import POLICIES, Chance
-from tenure.kernel.plan.plan_model import Network, Policy
+from tenure.kernel.plan.plan_model import Policy
 from tenure.kernel.plan.pool_line import Line
 
 Holder = tuple[str, str]
@@ -67,7 +67,7 @@ class PoolBook:
         self.spec = PoolSpec()
         self.faults: list[SpecFault] = []
         self._reading = PoolReading(self.spec, self.faults)
-        self._plan: Network | None = None
+        self._plan: NetworkPlan | None = None
         """The network of a ledger that the pool is bound to, as far as it is known."""
         self._chance = chance or random.SystemRandom()
         self._clock = clock
@@ -98,7 +98,7 @@ class PoolBook:
         self._reading = reading
         self._lay()
 
-    def follow_plan(self, plan: Network | None) -> None:
+    def follow_plan(self, plan: NetworkPlan | None) -> None:
         """Lay the line again where the ledger has another plan of the pool's network than before."""
         if plan != self._plan:
             self._plan = plan

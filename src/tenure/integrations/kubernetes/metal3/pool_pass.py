@@ -49,6 +49,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
     annotations_of,
     is_terminating,
+    text,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED, RESERVED
@@ -444,9 +445,14 @@ class PoolPasses:
         await self.giving.pools.write_status(key)
 
     def _is_owed(self, pool: Object, record: PoolRecord) -> bool:
-        """Return whether the ledger holds addresses for claims of this pool that are gone: the pool waits for these."""
-        if record.book.spec.ledger is None or record.ledger.away:
+        """Return whether the ledger holds addresses for claims of this pool that are gone: the pool waits for these.
+
+        While the ledger is away nobody knows. A pool that never was on one, such as for a wrong Secret, owes nothing.
+        """
+        if record.book.spec.ledger is None:
             return False
+        if record.ledger.away:
+            return bool(text(pool, "status", "tenure", "ledger", "observedAt"))
         return any(row.pool_uid == uid_of(pool) for row in record.ledger.rows.values())
 
     def _is_writable(self, key: PoolId) -> bool:

@@ -20,8 +20,9 @@ from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, format_address
 
-READY, OVERLAPPING = "Ready", "Overlapping"
-"""Conditions of a pool: whether it is served, and whether it shares addresses with others, which is no hindrance."""
+READY, OVERLAPPING, REALM_SHARED = "Ready", "Overlapping", "RealmShared"
+"""Conditions of a pool: whether it is served; and, which is no hindrance, whether it shares addresses with others, and
+whether a ledger holds addresses of its realm for pools that are not here."""
 LARGEST = 2**63 - 1
 """What an integer of the API holds; a larger count is written as this."""
 SAMPLE = 50
@@ -52,6 +53,8 @@ def own_status(
     conditions = [_condition(pool, READY, "False" if reason else "True", reason or "Serving", problem[1])]
     if overlap:
         conditions.append(_condition(pool, OVERLAPPING, "True", "AddressesShared", overlap))
+    if record.ledger.strange:
+        conditions.append(_condition(pool, REALM_SHARED, "True", "PoolElsewhere", record.ledger.strange))
     families = [
         {
             "family": FAMILY_NAMES[family],
@@ -108,7 +111,8 @@ def problem_of(record: PoolRecord, pool: Object, *, is_paused: bool, is_cluster_
     """Return what is wrong with a pool, as a reason and a message; both empty if nothing is."""
     spec = record.book.spec
     if is_terminating(pool):
-        return "Deleting", "the pool goes when its last address is released"
+        away = f"; the ledger: {record.ledger.away}" if spec.ledger is not None and record.ledger.away else ""
+        return "Deleting", f"the pool goes when its last address is released{away}"
     if record.book.faults:
         return "SpecInvalid", "; ".join(map(str, record.book.faults[:5]))
     if is_cluster_missing:

@@ -37,6 +37,7 @@ from tenure.integrations.kubernetes.metal3.pool_overlaps import overlap_text
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_status import (
     OVERLAPPING,
+    REALM_SHARED,
     own_status,
     problem_of,
     shown_indexes,
@@ -299,6 +300,8 @@ class PoolWrites:
         if overlap and overlap != record.reported_overlap:
             self.events.record(pool_kind_of(pool).type, pool, OVERLAPPING, overlap, "Warning")
         record.reported_overlap = overlap
+        if record.ledger.strange:
+            self.events.record(pool_kind_of(pool).type, pool, REALM_SHARED, record.ledger.strange, "Warning")
 
     async def _annotate(self, pool: Object, notes: Mapping[str, list[Object]]) -> Object:
         """Keep entries in annotations, where the definition of the kind has no room for ours; none: remove them."""

@@ -59,18 +59,19 @@ def test_a_network_a_subnet_and_a_pool_are_added_by_forms_that_show_what_is_wron
 
 
 def test_what_another_client_does_shows_on_the_map_at_once(scene: Scene) -> None:
+    """Such as an operator in Kubernetes, whose claims are named by cluster, namespace and name (KP18)."""
     scene.plan("shared", "10.1.0.0/24", pool="10.1.0.10-10.1.0.99")
     other = scene.token("other", "allocate:shared")
 
     with scene.visit("#/networks/shared") as page:
         expect(cell(page, "10.1.0.10")).to_have_class(re.compile("is-free"))
-        wish = {"owner": "instance/far-away"}
+        wish = {"owner": "east:ipclaim/metal/web-0"}
         held = scene.ask("POST", "/networks/shared:allocate", wish, token=other)
 
         expect(cell(page, held["address"])).to_have_class(re.compile("is-held"), timeout=5000)
         cell(page, held["address"]).hover()
-        expect(page.locator(".hint-line")).to_contain_text("held by instance/far-away since 2")
-        gone = {"owner": "instance/far-away", "address": held["address"]}
+        expect(page.locator(".hint-line")).to_contain_text("held by east:ipclaim/metal/web-0 since 2")
+        gone = {"owner": "east:ipclaim/metal/web-0", "address": held["address"]}
         scene.ask("POST", "/networks/shared:release", gone, token=other)
         expect(cell(page, held["address"])).to_have_class(re.compile("is-free"), timeout=5000)
 

@@ -1,9 +1,11 @@
 """A ledger on a real PostgreSQL that pools of real clusters are bound to, reached by its store or by a server."""
 
 import contextlib
+import json
 import secrets
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +20,7 @@ from tests.integrations.kubernetes.metal3.serving import Namespace, until
 from tests.proof.http_pair import wait_until_ready
 
 ROOT = Path(__file__).parents[5]
-NETWORK, SECRET_NAME = "machines", "tenure-ledger"
+SPACE, NETWORK, SECRET_NAME = "site", "machines", "tenure-ledger"
 BLOCK, FIRST, LAST = "10.9.0.0/24", "10.9.0.10", "10.9.0.19"
 """Ten addresses to pick from."""
 
@@ -28,7 +30,7 @@ def planned_ledger(last: str = LAST) -> Iterator[str]:
     """Give the URL of a ledger with a network of one pool."""
     with schema_in_thread() as url:
         with tenure.open(url) as ledger:
-            ledger.add_network(NETWORK)
+            ledger.add_network(NETWORK, space=SPACE)
             ledger.add_subnet(NETWORK, BLOCK, gateway="10.9.0.1", dns=["10.9.0.53"])
             ledger.add_pool(NETWORK, f"{FIRST}-{last}")
         yield url
@@ -44,10 +46,12 @@ def say_where(place: Namespace, url: str, token: str = "") -> None:
         place.ask("PATCH", SECRET.path(place.name, SECRET_NAME), {"stringData": said})
 
 
-def bound_pool(place: Namespace, realm: str, *ranges: str, name: str = "p", **spec: Any) -> Object:
-    """Create a pool that is bound to the network; without ranges it gives what the network has."""
+def bound_pool(
+    place: Namespace, realm: str, *ranges: str, name: str = "p", network: str = NETWORK, **spec: Any
+) -> Object:
+    """Create a pool that is bound to a network; without ranges it gives what the network has."""
     entries = [dict(zip(("start", "end"), each.split("-"), strict=True)) for each in ranges]
-    bound = {"network": NETWORK, "realm": realm, "secretName": SECRET_NAME}
+    bound = {"network": network, "realm": realm, "secretName": SECRET_NAME}
     fields = {"namePrefix": name, "tenure": {"ledger": bound}, **({"pools": entries} if entries else {}), **spec}
     return place.create(IP_POOL, name, fields)
 
@@ -85,6 +89,14 @@ class LedgerServer:
     def token(self) -> str:
         """Return a token that may do all."""
         return (self._folder / "token").read_text("ascii").strip()
+
+    def token_for(self, name: str, *scopes: str) -> str:
+        """Return a new token that may do some things."""
+        body = json.dumps({"name": name, "scopes": scopes}).encode()
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{self.url}/api/v1/tokens", body, headers)  # noqa: S310 - ours
+        with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310
+            return str(json.load(answer)["token"])
 
     def start(self) -> None:
         """Start it, and wait until it serves."""

@@ -5,6 +5,7 @@ that name its cluster, namespace and claim, and every instance's for the instanc
 """
 
 import random
+import re
 import secrets
 import subprocess
 import threading
@@ -43,6 +44,7 @@ ADDRESSES, WANTED = 40, 20
 LAST = "10.9.0.49"
 SETTING = ("group add default", "node add node1", f"network connect {NETWORK}")
 FULL = "Exhausted IP Pools"
+PRINTED = re.compile(r"\b10\.9\.0\.[1-4]\d\b")
 WITHIN_S = 90.0
 
 
@@ -112,6 +114,8 @@ class Script:
     server: LedgerServer
     codes: dict[str, int] = field(default_factory=dict)
     """How each command ended, by the name of the instance; those that got no answer are repeated."""
+    told: dict[str, str] = field(default_factory=dict)
+    """The addresses that the commands printed, by the name of the instance."""
 
     def run(self) -> None:
         """Add instances, one after the other."""
@@ -125,7 +129,10 @@ class Script:
     def _add(self, name: str) -> int:
         around = {"TENURE_SERVER": self.server.url, "TENURE_TOKEN": self.server.token, "TENURE_HOOKS": None}
         words = ["instance", "add", name, "--net", f"0:ip=pool,network={NETWORK}"]
-        return CliRunner().invoke(main, words, env=around).exit_code
+        result = CliRunner().invoke(main, words, env=around)
+        if result.exit_code == 0:
+            [self.told[name]] = set(PRINTED.findall(result.output))
+        return result.exit_code
 
 
 def play_round(servers: list[KubeServer], seed: int) -> Counter[str]:
@@ -192,6 +199,8 @@ def judge(ledger: tenure.Ledger, sites: list[Site], script: Script) -> Counter[s
         f"told otherwise than held: {set(told.items()) ^ (held.items() - instances.items())}"
     )
     assert len(instances) == sum(code != 5 for code in script.codes.values())
+    assert len(set(script.told.values())) == len(script.told), "the script was told an address twice"
+    assert set(script.told.values()) <= set(instances.values()), "the script was told what no instance has"
     for owner, address in told.items():
         assert f"held by {owner} in network {NETWORK}" in str(ledger.why(address))
     assert ledger.verify() == []

@@ -112,7 +112,9 @@ def test_a_pool_moves_into_a_ledger_and_out_again(site: Site, place: Namespace, 
         assert "held by instance/script" in asked(site, place, "why", "192.0.2.12")
         assert site.json("ipam", "free", "machines", "--namespace", place.name)["held_by_others"] == 1
         assert f"east:ipclaim/{place.name}/web-2" in asked(site, place, "history", "192.0.2.13")
-        place.patch(IP_POOL, "machines", {"spec": {"tenure": {"ledger": None}}})
+        others = asked(site, place, "export", *MOVE, "--dry-run", "--store", url, code=1)
+        assert "in the way: 192.0.2.12 of instance/script: held in the ledger, and the pool would give it" in others
+        place.patch(IP_POOL, "machines", {"spec": {"tenure": {"ledger": None, "drain": ["192.0.2.12"]}}})
         until(lambda: not place.status("machines").get("ledger"))
         assert asked(site, place, "export", *MOVE, "--store", url) == "released: 3 addresses\n"
         assert [str(each.owner) for each in ledger.holdings("machines")] == ["instance/script"]

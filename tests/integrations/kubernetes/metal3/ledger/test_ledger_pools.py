@@ -18,7 +18,9 @@ from tenure.integrations.kubernetes.runtime.resource_types import uid_of
 from tests.infrastructure.free_port import free_port
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.ledger.ledger_stage import (
+    BLOCK,
     NETWORK,
+    SPACE,
     bound_pool,
     held,
     ledger_server,
@@ -150,22 +152,30 @@ def test_a_claim_that_is_deleted_is_released_and_its_history_stays(east: Namespa
     east.gone(IP_POOL, "p")
 
 
-def test_e9_what_is_deleted_for_a_move_stays_held(east: Namespace, ledger: tenure.Ledger) -> None:
-    """Also when the pool stays for longer than the grace period, as after a move that was killed half way."""
-    bound_pool(east, "east")
-    east.claim("c1")
-    address = east.ip("c1")
-    for kind, name in ((IP_ADDRESS, f"p-{address.replace('.', '-')}"), (IP_CLAIM, "c1")):
-        east.patch(kind, name, {"metadata": {"annotations": {DELETE_FOR_MOVE: ""}}})
-        east.delete(kind, name)
-        east.patch(kind, name, {"metadata": {"finalizers": None}})
-        east.gone(kind, name)
-    east.claim("c2")
+def test_e9_what_is_deleted_for_a_move_stays_held(
+    kube: KubeServer, unserved: Namespace, url: str, ledger: tenure.Ledger
+) -> None:
+    """Also when the pool stays for longer than the grace period, as after a move that was killed half way.
 
-    assert east.ip("c2") != address
-    with pytest.raises(AssertionError):
-        until(lambda: owner("east", east, "c1") not in held(ledger), within_s=3 * GRACE_S)
-    assert not east.status().get("orphans")
+    And an operator that has not seen the claim go knows of it.
+    """
+    say_where(unserved, url)
+    bound_pool(unserved, "east")
+    with operator_in(kube, unserved.name, webhooks=False, orphan_grace_s=GRACE_S):
+        unserved.claim("c1")
+        address = unserved.ip("c1")
+        for kind, name in ((IP_ADDRESS, f"p-{address.replace('.', '-')}"), (IP_CLAIM, "c1")):
+            unserved.patch(kind, name, {"metadata": {"annotations": {DELETE_FOR_MOVE: ""}}})
+            unserved.delete(kind, name)
+            unserved.patch(kind, name, {"metadata": {"finalizers": None}})
+            unserved.gone(kind, name)
+        unserved.claim("c2")
+        assert unserved.ip("c2") != address
+        until(lambda: "moved-from" in ledger.holding(NETWORK, address).labels)
+    with operator_in(kube, unserved.name, webhooks=False, orphan_grace_s=GRACE_S):
+        with pytest.raises(AssertionError):
+            until(lambda: owner("east", unserved, "c1") not in held(ledger), within_s=3 * GRACE_S)
+        assert not unserved.status().get("orphans")
 
 
 def test_a_claim_that_vanishes_is_listed_as_an_orphan_and_released_after_a_while(
@@ -314,3 +324,110 @@ def test_a_new_leader_gives_a_claim_what_the_ledger_has_for_it(
     with operator_in(kube, unserved.name):
         assert unserved.ip("c1") == "10.9.0.17"
         assert held(ledger) == {owner("east", unserved, "c1"): "10.9.0.17"}
+
+
+def test_what_other_networks_of_the_space_hold_is_known_and_two_pools_share_a_network(
+    east: Namespace, ledger: tenure.Ledger
+) -> None:
+    """One plan for several doors is one space: their networks lie over each other, and an address has one holder."""
+    ledger.add_network("vms", space=SPACE)
+    ledger.add_subnet("vms", BLOCK)
+    ledger.reserve("vms", "10.9.0.12")
+    for address in ("10.9.0.10", "10.9.0.11", "10.9.0.14"):
+        ledger.allocate("vms", owner=f"instance/{address}", address=address)
+    bound_pool(east, "east")
+    bound_pool(east, "east", "10.9.0.12-10.9.0.16", name="q")
+    longest = "c" * 253
+    east.claim(longest)
+    east.claim("c2", "q")
+
+    assert {east.ip(longest), east.ip("c2")} == {"10.9.0.13", "10.9.0.15"}
+    until(lambda: east.status()["addresses"]["free"] == 4)
+    assert "network vms" in east.message(wishes(east, "10.9.0.10"), "Address")
+    ledger.release_owner("instance/10.9.0.10")
+    assert east.ip("wishes") == "10.9.0.10"
+
+
+def wishes(place: Namespace, address: str) -> str:
+    """Create a claim that brings an address along, and return its name."""
+    place.claim("wishes", annotations={OWN_ADDRESS: address})
+    return "wishes"
+
+
+def test_ipv6_what_cools_off_and_a_network_that_is_retired(east: Namespace, ledger: tenure.Ledger) -> None:
+    ledger.add_network("six")
+    ledger.add_subnet("six", "2001:db8:9::/64", gateway="2001:db8:9::1")
+    ledger.add_pool("six", "2001:db8:9::10", cooling_s=2)
+    bound_pool(east, "east", network="six")
+    east.claim("c1")
+    given = east.served("c1")
+
+    assert (given["spec"]["address"], given["spec"]["prefix"]) == ("2001:db8:9::10", 64)
+    east.delete(IP_CLAIM, "c1")
+    east.gone(IP_CLAIM, "c1")
+    east.claim("c1")
+    assert east.message("c1", "E") == "Exhausted IP Pools"
+    assert [each.state for each in ledger.holdings("six")] == ["cooling"]
+    assert east.ip("c1") == "2001:db8:9::10"
+    ledger.retire_network("six")
+    east.claim("c2")
+    assert east.message("c2", "E") == "Exhausted IP Pools"
+    east.delete(IP_CLAIM, "c1")
+    east.gone(IP_CLAIM, "c1")
+    assert [each.state for each in ledger.holdings("six")] == ["cooling"]
+
+
+def test_a_token_says_what_it_may_not_and_one_for_the_network_alone_is_enough(
+    east: Namespace, url: str, ledger: tenure.Ledger
+) -> None:
+    """A token that may only read gives nobody an address, and says so without end; what neighbours hold is refused."""
+    ledger.add_network("vms", space=SPACE)
+    ledger.add_subnet("vms", BLOCK)
+    for number in range(10, 15):
+        ledger.allocate("vms", owner=f"instance/{number}", address=f"10.9.0.{number}")
+    with ledger_server(url) as server:
+        say_where(east, f"{server.url}?within_s=3", server.token_for("reader", "read"))
+        bound_pool(east, "east")
+        east.claim("c1")
+        until(lambda: "needs the scope" in east.message("c1", "The ledger of IPPool p: "))  # at first: not read yet
+        until(lambda: condition(east)[0] == "LedgerUnavailable")
+        with pytest.raises(AssertionError):
+            until(lambda: condition(east)[0] != "LedgerUnavailable", within_s=3.0)
+        say_where(east, f"{server.url}?within_s=3", server.token_for("operator", f"allocate:{NETWORK}"))
+
+        assert east.ip("c1") == "10.9.0.15"
+        assert held(ledger) == {owner("east", east, "c1"): "10.9.0.15"}
+
+
+def test_a_secret_that_names_another_ledger_has_everything_held_there(east: Namespace, ledger: tenure.Ledger) -> None:
+    """As after a restore into another place; there the numbers of the log are higher than those that were read."""
+    bound_pool(east, "east")
+    east.claim("c1")
+    address = east.ip("c1")
+    with planned_ledger() as url, tenure.open(url) as other:
+        for _ in range(30):
+            other.release(NETWORK, other.allocate(NETWORK, owner="a/1").address, owner="a/1")
+        say_where(east, url)
+
+        until_held(other, {owner("east", east, "c1"): address})
+
+
+def test_claims_and_pools_wait_for_a_ledger_that_is_away_and_go_when_they_are_unbound(
+    east: Namespace, url: str, ledger: tenure.Ledger
+) -> None:
+    bound_pool(east, "east")
+    east.claim("c1")
+    address = east.ip("c1")
+    until(lambda: east.status().get("ledger", {}).get("observedAt"))
+    say_where(east, f"http://127.0.0.1:{free_port()}?within_s=1", "tnr_none")
+    until(lambda: condition(east)[0] == "LedgerUnavailable")
+    east.delete(IP_POOL, "p")
+    east.delete(IP_CLAIM, "c1")
+    assert east.message("c1", "The ledger of IPPool p: ")
+    until(lambda: condition(east)[0] == "Deleting" and "; the ledger: " in condition(east)[1])
+    assert not east.all(IP_ADDRESS)
+
+    assert held(ledger) == {owner("east", east, "c1"): address}
+    east.patch(IP_POOL, "p", {"spec": {"tenure": {"ledger": None}}})
+    for kind, name in ((IP_CLAIM, "c1"), (IP_POOL, "p")):
+        east.gone(kind, name)

@@ -26,7 +26,7 @@ BOUND: dict[str, Any] = {"ledger": {"network": "machines", "realm": "east", "sec
 async def ledger() -> AsyncIterator[AsyncLedger]:
     """Give a ledger with a network of ten addresses."""
     async with await tenure.open_async("memory:") as opened:
-        await opened.add_network("machines")
+        await opened.add_network("machines", space="site")
         await opened.add_subnet("machines", "192.0.2.0/24", gateway="192.0.2.1")
         await opened.add_pool("machines", "192.0.2.10-192.0.2.19")
         yield opened
@@ -72,7 +72,7 @@ async def test_a_pool_moves_in_once_and_out_again(ledger: AsyncLedger) -> None:
     assert await held_by(ledger) == {"east:ipclaim/metal/a": "192.0.2.10", "east:ipclaim/metal/b": "192.0.2.11"}
     assert (again.operations, again.collisions, len(again.done)) == ([], [], 2)
     with pytest.raises(Conflict, match="is bound to a ledger still"):
-        await plan_export(read(**BOUND), KEY, ledger, "machines", "east")
+        await run_plan(ledger, await plan_export(read(**BOUND), KEY, ledger, "machines", "east"))
     await run_plan(ledger, await plan_export(found, KEY, ledger, "machines", "east"))
     assert await held_by(ledger) == {}
 
@@ -104,12 +104,52 @@ async def test_whatever_is_in_the_way_is_reported(ledger: AsyncLedger) -> None:
     }
 
 
+async def test_what_another_network_of_the_space_holds_is_in_the_way(ledger: AsyncLedger) -> None:
+    await ledger.add_network("vms", space="site")
+    await ledger.add_subnet("vms", "192.0.2.0/24")
+    await ledger.allocate("vms", owner="east:ipclaim/metal/a", address="192.0.2.10")
+    plan = await plan_import(read(("a", "192.0.2.10")), KEY, ledger, "machines", "east")
+
+    assert reasons(plan) == {"192.0.2.10": "east:ipclaim/metal/a holds it in the ledger in network vms, held"}
+    shared = await count_free(read(**BOUND), KEY, ledger, 1)
+    assert (shared["held_by_others"], shared["next"]) == (1, ["192.0.2.11"])
+
+
+async def test_what_cools_off_for_the_claim_itself_is_not_there(ledger: AsyncLedger) -> None:
+    """The pool was moved out a moment ago, and is moved in again: nobody holds what cools off."""
+    found = read(("a", "192.0.2.10"))
+    await run_plan(ledger, await plan_import(found, KEY, ledger, "machines", "east"))
+    await ledger.release("machines", "192.0.2.10", owner="east:ipclaim/metal/a", lingers_s=60)
+    plan = await plan_import(found, KEY, ledger, "machines", "east")
+
+    assert (plan.done, reasons(plan)) == ([], {"192.0.2.10": "east:ipclaim/metal/a holds it in the ledger, cooling"})
+    assert (await plan_export(found, KEY, ledger, "machines", "east")).operations == []
+
+
 async def test_what_no_object_has_is_not_released_on_the_way_out(ledger: AsyncLedger) -> None:
     await run_plan(ledger, await plan_import(read(("a", "192.0.2.10")), KEY, ledger, "machines", "east"))
-    plan = await plan_export(read(), KEY, ledger, "machines", "east")
+    plan = await plan_export(read(claims=("a",)), KEY, ledger, "machines", "east")
 
     assert plan.operations == []
     assert "no IPAddress of the pool has it" in reasons(plan)["192.0.2.10"]
+
+
+async def test_what_is_held_for_a_claim_that_is_gone_is_released_on_the_way_out(ledger: AsyncLedger) -> None:
+    """It was deleted after the pool was unbound: no operator has released it in the ledger."""
+    await run_plan(ledger, await plan_import(read(("a", "192.0.2.10")), KEY, ledger, "machines", "east"))
+    plan = await plan_export(read(), KEY, ledger, "machines", "east")
+    await run_plan(ledger, plan)
+
+    assert (plan.collisions, await held_by(ledger)) == ([], {})
+
+
+async def test_what_others_hold_of_the_range_is_in_the_way_out_until_it_is_drained(ledger: AsyncLedger) -> None:
+    """Also while the pool is bound still: afterwards it is too late."""
+    await ledger.allocate("machines", owner="instance/web", address="192.0.2.12")
+    plan = await plan_export(read(**BOUND), KEY, ledger, "machines", "east")
+
+    assert "the pool would give it, too" in reasons(plan)["192.0.2.12"]
+    assert (await plan_export(read(drain=["192.0.2.12"]), KEY, ledger, "machines", "east")).collisions == []
 
 
 async def test_bad_names_are_refused(ledger: AsyncLedger) -> None:

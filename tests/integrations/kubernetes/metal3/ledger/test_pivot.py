@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 import tenure
+from tenure.integrations.kubernetes.metal3.ledger import ledger_follower
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, CLUSTER_API, kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
@@ -165,6 +166,40 @@ def test_e9_a_pool_that_is_bound_to_a_ledger_moves_and_nothing_is_released(
         assert f"east:ipclaim/{pivot.source.name}/c1" not in rows(ledger)
         labels = ledger.holding(NETWORK, before["c2"]).labels
         assert labels["pool-uid"] == uid_of(pivot.target.get(IP_POOL, "p") or {})
+
+
+def test_kp18_two_clusters_of_one_realm_say_so_and_share_no_address(
+    pivot: Pivot, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A realm that two clusters have by mistake: the second claim of a name waits; others are served, each once."""
+    monkeypatch.setattr(ledger_follower, "COMPARED_EVERY_S", 1.0)
+    for place in pivot:
+        say_where(place, url)
+        bound_pool(place, "east")
+    pivot.source.claim("same")
+    first = pivot.source.ip("same")
+    for place, name in ((pivot.target, "same"), (pivot.source, "one"), (pivot.target, "other")):
+        place.claim(name)
+    given = {first, pivot.source.ip("one"), pivot.target.ip("other")}
+
+    assert "another cluster of this realm" in pivot.target.message("same", f"Address {first} is held")
+    assert len(given) == 3
+    for place in pivot:
+        until(lambda place=place: "RealmShared" in conditions(place))  # type: ignore[misc]
+        assert "another cluster has this realm" in conditions(place)["RealmShared"]
+        until(lambda place=place: any(each["reason"] == "RealmShared" for each in pool_events(place)))  # type: ignore[misc]
+    pivot.source.delete(IP_CLAIM, "same")
+    assert pivot.target.ip("same") == first
+
+
+def conditions(place: Namespace) -> dict[str, str]:
+    """Return the messages of the pool's conditions by their types."""
+    return {each["type"]: each["message"] for each in place.status().get("conditions") or ()}
+
+
+def pool_events(place: Namespace) -> list[Object]:
+    """Return the events of the pool."""
+    return place.events(place.get(IP_POOL, "p") or {})
 
 
 def test_a_mark_that_a_killed_move_left_is_taken_off_in_the_target(

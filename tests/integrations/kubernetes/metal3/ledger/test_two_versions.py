@@ -22,6 +22,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS,
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE
 from tests.infrastructure.kube import OPERATOR, KubeServer
 from tests.integrations.kubernetes.metal3.ledger.ledger_stage import (
+    NETWORK,
     ROOT,
     bound_pool,
     held,
@@ -137,3 +138,25 @@ def test_kp15_a_pool_on_a_ledger_gives_nothing_under_the_version_before(
             place.served("waits", WITHIN_S)
             until(lambda: owner("east", place, "c1") not in held(ledger), WITHIN_S)
             assert place.get(IP_POOL, "p")
+
+
+def test_kp15_what_the_version_before_gives_of_a_bound_range_is_entered_or_reported(
+    kube: KubeServer, unserved: Namespace, former: Path
+) -> None:
+    """It knows no ledgers and has ranges to give, also what others hold: that is why pools are bound last."""
+    place = unserved
+    allow_lease(place)
+    with planned_ledger() as url, tenure.open(url) as ledger:
+        say_where(place, url)
+        bound_pool(place, "east", "10.9.0.10-10.9.0.12")
+        ledger.allocate(NETWORK, owner="instance/web", address="10.9.0.10")
+        with operator(place, former):
+            for name in ("c1", "c2"):
+                place.claim(name)
+            given = {name: place.served(name, WITHIN_S)["spec"]["address"] for name in ("c1", "c2")}
+        with operator(place):
+            until(lambda: len(held(ledger)) == 2, WITHIN_S)
+            until(lambda: "10.9.0.10 is held by instance/web" in str(place.status().get("conditions")), WITHIN_S)
+
+        assert sorted(given.values()) == ["10.9.0.10", "10.9.0.11"]
+        assert "10.9.0.11" in held(ledger).values()

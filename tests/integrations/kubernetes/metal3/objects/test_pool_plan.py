@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import tenure
-from tenure.integrations.kubernetes.metal3.objects.pool_plan import within_plan
+from tenure.integrations.kubernetes.metal3.objects.pool_plan import NetworkPlan, neighbours_of, within_plan
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, read_pool_spec
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -17,7 +17,7 @@ BOUND = {"ledger": {"network": "n", "realm": "east", "secretName": "s"}}
 async def ledger() -> AsyncIterator[AsyncLedger]:
     """Give a ledger with a network of two subnets."""
     async with await tenure.open_async("memory:") as opened:
-        await opened.add_network("n")
+        await opened.add_network("n", space="site")
         await opened.add_subnet("n", "10.0.0.0/24", gateway="10.0.0.1", dns=["10.0.0.53"])
         await opened.add_subnet("n", "10.0.1.0/24")
         yield opened
@@ -27,7 +27,9 @@ async def given(ledger: AsyncLedger, *entries: dict[str, str], **spec: object) -
     """Return a pool within the plan."""
     read = read_pool_spec({"namePrefix": "p", "pools": list(entries), "tenure": BOUND, **spec})
     assert not read.faults
-    return within_plan(read.spec, await ledger.network("n"))
+    network = await ledger.network("n")
+    [space] = [each for each in await ledger.spaces() if "n" in each.networks]
+    return within_plan(read.spec, NetworkPlan(network, neighbours_of(network, space.networks.values())))
 
 
 def picks(spec: PoolSpec) -> list[str]:
@@ -73,3 +75,18 @@ async def test_subnets_of_prefixes_have_nothing_for_claims(ledger: AsyncLedger) 
     await ledger.add_pool("n", "2001:db8::/49")
 
     assert picks(await given(ledger)) == []
+
+
+async def test_what_neighbours_keep_away_from_the_whole_space_is_not_picked(ledger: AsyncLedger) -> None:
+    """Gateways, reserved ranges and pre-allocations of networks that lie over this one (I3); not their last address."""
+    await ledger.add_pool("n", "10.0.0.2-10.0.0.9")
+    await ledger.add_network("over", space="site")
+    await ledger.add_subnet("over", "10.0.0.0/29", gateway="10.0.0.3")
+    await ledger.reserve("over", "10.0.0.5")
+    await ledger.preallocate("over", "instance/x", "10.0.0.6")
+    await ledger.add_network("beside", space="site")
+    await ledger.add_subnet("beside", "10.0.7.0/24", gateway="10.0.7.1")
+    await ledger.add_network("elsewhere")
+    await ledger.add_subnet("elsewhere", "10.0.0.0/29", gateway="10.0.0.4")
+
+    assert picks(await given(ledger)) == ["10.0.0.2", "10.0.0.4", "10.0.0.7-10.0.0.9"]

@@ -15,6 +15,7 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import POOL_FINALIZER, field, mapping, text
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import (
+    LedgerBinding,
     PoolEntry,
     PoolReading,
     PoolSpec,
@@ -38,6 +39,10 @@ MOST_NAMED = 10
 NOT_SERVED = "is not served by this version"
 OUT_OF_BOUNDS = "out of bounds of the pools given"
 IN_USE = f"in use but {OUT_OF_BOUNDS}"
+UNBOUND = (
+    "spec.tenure.ledger: without it, this pool does not know what others hold of its addresses, and gives these, too; "
+    "`tenure ipam export --dry-run` lists them"
+)
 UNSEEN = ClaimId("", "", "")
 """A claim that this replica has not seen yet."""
 
@@ -71,6 +76,8 @@ def judge_pool(request: AdmissionRequest, view: AdmissionView) -> Judgement:
         faults += _left_behind(request, reading.spec, view)
     overlap = view.overlap_of(pool_asked_about(request), reading.spec)
     warnings = pool_warnings(reading.spec, [f"spec.pools: {overlap}"] if overlap else ())
+    if reading.spec.ledger is None and _binding_before(request) is not None:
+        warnings.append(UNBOUND)
     return Judgement(faults, [] if reading.faults else warnings)
 
 
@@ -108,7 +115,7 @@ def _ledger_faults(request: AdmissionRequest, spec: PoolSpec, view: AdmissionVie
     if spec.ledger is not None and spec.cooling_s:
         reason = "cannot be used with spec.tenure.ledger: the pools of its network say how long an address cools off"
         yield SpecFault("spec.tenure.coolingSeconds", spec.cooling_s, reason)
-    before = read_pool_spec(field(request.before, "spec")).spec.ledger if request.before else None
+    before = _binding_before(request)
     if spec.ledger is None or before is None:
         return
     is_used = any(True for _ in view.addresses_of(pool_asked_about(request)))
@@ -117,6 +124,11 @@ def _ledger_faults(request: AdmissionRequest, spec: PoolSpec, view: AdmissionVie
         if is_used and value != getattr(before, name):
             reason = f"cannot be modified while the pool has addresses, which are held as {getattr(before, name)!r}"
             yield SpecFault(f"spec.tenure.ledger.{name}", value, reason)
+
+
+def _binding_before(request: AdmissionRequest) -> LedgerBinding | None:
+    """Return the network that a pool was bound to until now."""
+    return read_pool_spec(field(request.before, "spec")).spec.ledger if request.before else None
 
 
 def _doubles(written: Object, spec: PoolSpec) -> Iterator[SpecFault]:

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tenure.integrations.kubernetes.metal3.address_rights import owner_of
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
@@ -27,7 +27,8 @@ from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding
 from tenure.integrations.kubernetes.metal3.pool_book import LEDGER, Holder
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.resource_types import uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import key_of, uid_of
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import (
     AddressCovered,
     AddressInUse,
@@ -36,6 +37,7 @@ from tenure.kernel.errors import (
     AlreadyExists,
     Conflict,
     NotOwner,
+    StoreUnavailable,
     TenureError,
 )
 from tenure.kernel.holdings.holding_model import Holding
@@ -48,12 +50,25 @@ ASKED_EVERY_S = 1.0
 """How often it is asked what has changed; what this process changes itself is known at once."""
 ANSWERS_WITHIN_S = 10.0
 """After this time a ledger counts as away: other claims of the pool must not wait for it."""
-REFUSED_S = 10.0
-"""For so long an address is not asked for again that was refused, and that nobody holds in the network."""
+READS_WITHIN_S = 120.0
+"""So long it may take to read a network whole; nothing else waits for that."""
+REFUSED_S, LONGEST_REFUSED_S = 10.0, 600.0
+"""For so long an address is not asked for again that was refused, and that nobody is known to hold: at first, and if it
+is refused again and again. A pool may have thousands of them: a token may not see who else has a network there."""
 COMPARED_EVERY_S = 30.0
 """How often it is looked whether the ledger has all that claims have."""
 OBSERVED_EVERY_S = 600.0
-"""How often the status says again that the ledger answers, if nothing else changes."""
+"""How often everything is read again, and the status says that the ledger answers, if nothing else changes."""
+
+
+class Refusal(NamedTuple):
+    """An address that the ledger refused although nobody is known to hold it."""
+
+    why: str
+    until: float
+    """Until then it is not asked for."""
+    pause_s: float
+
 
 REFUSALS = (AddressInUse, AddressReserved, AddressOutsideSubnet, AddressCovered, AlreadyExists, NotOwner)
 """What a ledger says no with to one address; with anything else it says that it cannot be asked."""
@@ -69,12 +84,15 @@ class LedgerFollower:
         self._opened = opened
         self._key = key
         self.binding = binding
-        self._secret = LedgerSecret(client, key.namespace, binding, self.look)
+        self._secret = LedgerSecret(client, key.namespace, binding, self._secret_changed)
         self.mirror = NetworkMirror(binding.network)
-        self._refusals: dict[int, tuple[str, float]] = {}
-        """Addresses that were refused although nobody holds them in the network: why, and until when that counts."""
+        self._read_from = ""
+        """The URL that the mirror was read from."""
+        self._refusals: dict[int, Refusal] = {}
         self._wanted = asyncio.Event()
-        self._compared_at = self._observed_at = float("-inf")
+        self._compared_at = self._observed_at = self._unusable_until = float("-inf")
+        self._strangers: set[str] = set()
+        """Owners of this realm, of pools that were not here when it was last looked."""
 
     @property
     def _state(self) -> LedgerState:
@@ -83,6 +101,11 @@ class LedgerFollower:
     def look(self) -> None:
         """Ask the ledger soon, such as after the Secret has changed."""
         self._wanted.set()
+
+    def _secret_changed(self) -> None:
+        """Ask at once, also a ledger that has just refused to work: it may have been for the token."""
+        self._unusable_until = float("-inf")
+        self.look()
 
     async def run(self) -> None:
         """Follow Secret and ledger until cancelled; then the pool has no ledger."""
@@ -108,7 +131,16 @@ class LedgerFollower:
         A ledger that does not answer in time may do what was asked all the same: whatever is asked can be asked again.
         """
         try:
-            async with asyncio.timeout(ANSWERS_WITHIN_S):
+            return await self._asked(work, ANSWERS_WITHIN_S)
+        except LedgerAway as error:
+            # It answers, and does not do this: reading it, which may succeed, is no sign that it works again.
+            if isinstance(error.__cause__, TenureError) and not isinstance(error.__cause__, StoreUnavailable):
+                self._unusable_until = time.monotonic() + REFUSED_S
+            raise
+
+    async def _asked(self, work: Callable[[AsyncLedger], Awaitable[T]], within_s: float) -> T:
+        try:
+            async with asyncio.timeout(within_s):
                 return await work(await self._opened.get(self._secret.place(), self._key))
         except REFUSALS as error:
             raise LedgerRefused(str(error)) from error
@@ -116,7 +148,7 @@ class LedgerFollower:
             self._went_away(str(error))
             raise
         except TimeoutError as error:
-            raise self._went_away(f"it did not answer within {ANSWERS_WITHIN_S:g} s") from error
+            raise self._went_away(f"it did not answer within {within_s:g} s") from error
         except (TenureError, OSError) as error:
             if isinstance(error, Conflict) and error.field == "generation":
                 raise LedgerRefused(str(error)) from error  # another leader was quicker
@@ -126,6 +158,8 @@ class LedgerFollower:
             raise self._went_away(repr(error)) from error
 
     def _went_away(self, reason: str) -> LedgerAway:
+        # What comes back may be a ledger that was restored from a backup.
+        self.mirror.forget()
         if self._state.away != reason:
             LOG.warning("%s: the ledger: %s", self._key, reason)
             self._state.away = reason
@@ -134,20 +168,44 @@ class LedgerFollower:
 
     async def _refresh(self) -> None:
         try:
-            is_changed = await self.ask(self.mirror.refresh)
+            is_changed = await self._read()
         except (LedgerAway, LedgerRefused):
             return
-        is_back, self._state.away = bool(self._state.away), ""
-        if self._drop_refusals() or is_changed or is_back:
-            self.publish()
+        now = time.monotonic()
+        is_back = bool(self._state.away) and now >= self._unusable_until
         if is_back:
             LOG.info("%s: the ledger answers", self._key)
+            self._state.away = ""
+        if self._drop_refusals() or is_changed or is_back:
+            self.publish()
+        if self._state.away:
+            return
+        if is_back:
             self._caches.record(self._key).look_again()
-        now = time.monotonic()
-        if is_back or now - self._compared_at > COMPARED_EVERY_S:
+        self._look_regularly(now, is_due=is_back)
+
+    async def _read(self) -> bool:
+        """Read what has changed in the ledger, or all of it if it is another one; return whether anything has."""
+        with contextlib.suppress(LedgerAway):
+            url = self._secret.place().url
+            if url != self._read_from:
+                self.mirror.forget()
+            self._read_from = url
+        before = self.mirror.plan
+        is_changed = await self._asked(self.mirror.refresh, ANSWERS_WITHIN_S if self.mirror.is_read else READS_WITHIN_S)
+        if self.mirror.plan != before:
+            self._refusals.clear()  # what was refused may be given by the new plan
+        return is_changed
+
+    def _look_regularly(self, now: float, *, is_due: bool) -> None:
+        """Compare what is known with what claims have, and say in the status that the ledger answers."""
+        if is_due or now - self._compared_at > COMPARED_EVERY_S:
             self._compared_at = now
             self._compare()
-        if is_back or now - self._observed_at > OBSERVED_EVERY_S:
+        if not is_due and now - self._observed_at > OBSERVED_EVERY_S:
+            self.mirror.forget()  # everything is read again, as other caches are compared with the server (KP13)
+            is_due = True
+        if is_due:
             self._observed_at, self._state.observed_at = now, now_text()
             self._caches.status_due(self._key)
 
@@ -156,7 +214,7 @@ class LedgerFollower:
         record, state = self._caches.record(self._key), self._state
         before, state.rows = state.rows, {row.owner: row for row in self.mirror.rows.values() if _is_first(row)}
         if self.mirror.plan is not None:
-            aside = self.mirror.plan.preallocations
+            aside = self.mirror.plan.network.preallocations
             state.set_aside = {str(each.owner): each.position for each in aside if not each.slot}
             self._caches.follow_plan(self._key, self.mirror.plan)
         self._caches.hold_in_ledger(self._key, self._holders())
@@ -167,35 +225,46 @@ class LedgerFollower:
 
     def _holders(self) -> dict[Holder, int]:
         """Return who holds what of the pool: owners by their names, and why an address is refused."""
-        refused = {(LEDGER, why): position for position, (why, _) in self._refusals.items()}
-        held = {(LEDGER, _holder_name(row)): row.position for row in self.mirror.rows.values()}
-        return refused | held
+        now = time.monotonic()
+        refused = {(LEDGER, each.why): position for position, each in self._refusals.items() if each.until > now}
+        rows = (*self.mirror.others.values(), *self.mirror.rows.values())
+        return refused | {(LEDGER, self._holder_name(row)): row.position for row in rows}
+
+    def _holder_name(self, row: LedgerRow) -> str:
+        """Name a holder: a claim by its owner alone, all else so that no two rows have one name."""
+        if row.network == self.binding.network and _is_first(row):
+            return row.owner
+        where = [row.slot, f"network {row.network}" if row.network != self.binding.network else ""]
+        return f"{row.owner} ({', '.join(filter(None, [*where, format_address(row.position)]))})"
 
     def enter(self, holding: Holding) -> None:
         """Enter what the ledger has granted. O(log n)."""
         row = self.mirror.enter(holding)
         self._state.rows[row.owner] = row
-        self._caches.record(self._key).book.hold((LEDGER, _holder_name(row)), row.position)
+        self._caches.record(self._key).book.hold((LEDGER, self._holder_name(row)), row.position)
 
     def remove(self, row: LedgerRow) -> None:
         """Enter that the ledger holds an address no more. O(log n)."""
         self.mirror.remove(row.position)
         self._state.rows.pop(row.owner, None)
-        self._caches.drop_in_ledger(self._key, (LEDGER, _holder_name(row)))
+        self._caches.drop_in_ledger(self._key, (LEDGER, self._holder_name(row)))
 
     def refused(self, position: int, why: str) -> None:
         """Note that an address was refused, so that another one is picked; who has it is read soon. O(log n)."""
-        self._refusals[position] = (why, time.monotonic() + REFUSED_S)
+        before = self._refusals.get(position)
+        pause_s = REFUSED_S if before is None else min(2 * before.pause_s, LONGEST_REFUSED_S)
+        self._refusals[position] = Refusal(why, time.monotonic() + pause_s, pause_s)
         self._caches.record(self._key).book.hold((LEDGER, why), position)
         self.look()
 
     def _drop_refusals(self) -> bool:
-        """Forget refusals whose time is over; return whether there were any."""
-        now = time.monotonic()
-        over = [position for position, (_, until) in self._refusals.items() if until < now]
-        for position in over:
+        """Forget refusals of what somebody is known to hold; return whether others do not count any more."""
+        for position in [each for each in self._refusals if each in self.mirror.rows or each in self.mirror.others]:
             del self._refusals[position]
-        return bool(over)
+        book, now = self._caches.record(self._key).book, time.monotonic()
+        return any(
+            each.until < now and book.position_of((LEDGER, each.why)) is not None for each in self._refusals.values()
+        )
 
     def _compare(self) -> None:
         """Look at the claims that have an address which the ledger does not hold for them, as far as is known."""
@@ -209,14 +278,34 @@ class LedgerFollower:
             is_kept = row is not None and row.position == position_of(address)
             if row is None or not is_kept or not is_written_on(row, claim, uid_of(pool)):
                 record.dirty.add(id_of(claim))
+        self._note_strangers()
         self._caches.status_due(self._key)
+
+    def _note_strangers(self) -> None:
+        """Note what is held under this realm for pools of the namespace that are not here, at two looks.
+
+        A move writes its own pool on every holding within moments. What stays is another cluster's of the same realm,
+        a move's that was killed, or was left by a pool that was removed by force: people must decide.
+        """
+        pools = {uid_of(pool) for pool in self._caches.pools if key_of(pool)[0] == self._key.namespace}
+        strange = {
+            owner: row
+            for owner, row in self._state.rows.items()
+            if row.pool_uid not in ("", *pools)
+            and (claim := claim_of_owner(self.binding.realm, owner)) is not None
+            and claim.namespace == self._key.namespace
+        }
+        again = sorted(self._strangers & strange.keys())
+        self._strangers = set(strange)
+        self._state.strange = ""
+        if again:
+            such = f"such as {format_address(strange[again[0]].position)} by {again[0]}"
+            self._state.strange = (
+                f"{len(again)} addresses of realm {self.binding.realm} are held for pools that are not here, {such}: "
+                "another cluster has this realm, a move was not finished, or a pool was removed by force"
+            )
 
 
 def _is_first(row: LedgerRow) -> bool:
     """Return whether a row is what a claim has: claims have one address each, and no slots."""
     return not row.slot and row.is_owned
-
-
-def _holder_name(row: LedgerRow) -> str:
-    """Name a holder: a claim by its owner alone, all else so that no two rows have one name."""
-    return row.owner if _is_first(row) else f"{row.owner} ({row.slot or row.generation})"

@@ -77,6 +77,7 @@ class LedgerOrphans:
 
     async def look(self, pool: PoolId) -> None:
         """Find the orphans of a pool, report new ones, and release those whose time has come. O(n) of its holdings."""
+        await self._note_moved(pool)
         before = self.found.get(pool, {})
         rows = {row.position: row for row in self._orphans(pool)}
         same = {at: each for at, each in before.items() if at in rows and rows[at].generation == each.row.generation}
@@ -90,13 +91,26 @@ class LedgerOrphans:
             if time.monotonic() - each.since >= self.grace_s and self.may_release(pool):
                 await self._release(pool, each.row)
 
+    async def _note_moved(self, pool: PoolId) -> None:
+        """Write on holdings that their claims were moved: this process may be gone before the target has its own."""
+        found, state = self.caches.pools.get(pool), self.caches.record(pool).ledger
+        if found is None or state.away:
+            return
+        for row in [each for each in state.rows.values() if self.caches.was_moved(each.claim_uid)]:
+            if row.pool_uid == uid_of(found) and not row.is_moved:
+                try:
+                    await self.ledgers.note_moved(pool, row)
+                except LedgerTrouble as error:
+                    LOG.warning("%s was moved: %s", row.owner, error)
+
     def _orphans(self, pool: PoolId) -> Iterator[LedgerRow]:
         """Yield the holdings that this very pool has made for claims that are gone without a release."""
         found, state = self.caches.pools.get(pool), self.caches.record(pool).ledger
         if found is None or state.away or DELETE_FOR_MOVE in annotations_of(found):
             return
         for row in state.rows.values():
-            is_ours = row.pool_uid == uid_of(found) and not self.caches.was_moved(row.claim_uid)
+            is_moved = row.is_moved or self.caches.was_moved(row.claim_uid)
+            is_ours = row.pool_uid == uid_of(found) and not is_moved
             if is_ours and not self.caches.lives(row.claim_uid) and not self.caches.addresses_at(pool, row.position):
                 yield row
 

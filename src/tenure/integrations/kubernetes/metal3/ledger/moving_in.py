@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tenure.integrations.kubernetes.metal3.ledger.network_mirror import read_neighbours, read_plan
 from tenure.integrations.kubernetes.metal3.ledger_state import row_of
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import (
@@ -22,7 +23,7 @@ from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
 from tenure.integrations.kubernetes.runtime.resource_types import uid_of
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid
-from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.holdings.holding_model import OWNED, Holding, State
 from tenure.kernel.plan.plan_model import Network, Places
 from tenure.service.apply.operations import Allocate, ModifyHolding, Operation, Release
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -61,15 +62,18 @@ class MovePlan:
     done: list[Address] = field(default_factory=list)
     """What the ledger has already, or not any more."""
     collisions: list[Collision] = field(default_factory=list)
+    unready: str = ""
+    """Why nothing may be written yet, although nothing is in the way; empty if it may."""
 
 
 async def plan_import(read: ReadPools, key: PoolId, ledger: AsyncLedger, network: str, realm: str) -> MovePlan:
     """Plan what the ledger has to hold for a pool of the cluster."""
     plan = MovePlan(network, _checked(realm))
     pool_uid = uid_of(read.pool(key))
-    found = await ledger.network(network)
-    held = {each.row.first: each for each in await ledger.holdings(network)}
-    has = {str(each.owner): each for each in held.values() if not each.slot}
+    found = await read_plan(ledger, network)
+    own = await ledger.holdings(network)
+    has = {str(each.owner): each for each in own if not each.slot and each.row.state in OWNED}
+    held = {each.row.first: each for each in (*await read_neighbours(ledger, found), *own)}
     seen: dict[int, str] = {}
     for address in read.addresses_of(key):
         position, claim = position_of(address), read.claim_of(address)
@@ -78,7 +82,7 @@ async def plan_import(read: ReadPools, key: PoolId, ledger: AsyncLedger, network
         labels = labels_for(claim, pool_uid) if claim is not None else {}
         entry = Address(format_address(position), owner, labels)
         reason = "" if claim is not None else "its claim is not there; release it, or make the claim again"
-        reason = reason or _doubled(seen, position, owner) or _outside(found, position)
+        reason = reason or _doubled(seen, position, owner) or _outside(found.network, position)
         _enter(plan, entry, held.get(position), has.get(owner), reason)
     return plan
 
@@ -96,8 +100,9 @@ def _outside(network: Network, position: int) -> str:
 
 def _enter(plan: MovePlan, entry: Address, held: Holding | None, had: Holding | None, reason: str) -> None:
     """Decide about one address: it is written, it is there, or something is in the way."""
-    if not reason and held is not None and str(held.owner) != entry.owner:
-        reason = f"{held.owner} holds it in the ledger, {held.state}"
+    if not reason and held is not None and not _is_kept(held, entry, plan.network):
+        elsewhere = f" in network {held.network}" if held.network != plan.network else ""
+        reason = f"{held.owner} holds it in the ledger{elsewhere}, {held.state}"
     if not reason and had is not None and had.address != entry.address:
         reason = f"the ledger has {had.address} for this claim"
     uid = held.labels.get(CLAIM_UID, "") if held is not None else ""
@@ -122,34 +127,53 @@ def _enter(plan: MovePlan, entry: Address, held: Holding | None, had: Holding | 
         )
 
 
+def _is_kept(held: Holding, entry: Address, network: str) -> bool:
+    """Return whether a holding is the claim's own; one that cools off is nobody's, whoever had it."""
+    return str(held.owner) == entry.owner and held.network == network and held.row.state in OWNED
+
+
 async def plan_export(read: ReadPools, key: PoolId, ledger: AsyncLedger, network: str, realm: str) -> MovePlan:
-    """Plan what the ledger is to hold no more for a pool, which serves from its objects alone again."""
+    """Plan what the ledger is to hold no more for a pool, which serves from its objects alone again.
+
+    Whatever others hold of what the pool gives is in the way: without the ledger, the pool does not know of it.
+    """
     plan = MovePlan(network, _checked(realm))
-    pool = read.pool(key)
+    pool, book = read.pool(key), read.book_of(key)
     if read.spec_of(key).spec.ledger is not None:
         reason = f"{key} is bound to a ledger still: remove spec.tenure.ledger first"
-        raise Conflict(f"{reason}, or the operator would ask for all of it again", field="pool")
-    objects = {position_of(each): each for each in read.addresses_of(key)}
-    for holding in await ledger.holdings(network):
-        row = row_of(holding)
-        claim = claim_of_owner(realm, row.owner)
-        if claim is None or row.pool_uid != uid_of(pool):
-            continue
-        entry = Address(holding.address, row.owner, holding.labels)
-        if objects.get(row.position) is None:
+        plan.unready = f"{reason}, or the operator would ask for all of it again"
+    objects = {position_of(each) for each in read.addresses_of(key)}
+    living = {uid_of(each) for each in read.claims.values()}
+    neighbours = await read_neighbours(ledger, await read_plan(ledger, network))
+    for holding in (*await ledger.holdings(network), *neighbours):
+        row, entry = row_of(holding), Address(holding.address, str(holding.owner), holding.labels)
+        if row.pool_uid != uid_of(pool) or claim_of_owner(realm, row.owner) is None:
+            if book.is_on_line(row.position):
+                reason = f"{holding.state} in the ledger, and the pool would give it, too; add it to spec.tenure.drain"
+                plan.collisions.append(Collision(entry.address, entry.owner, reason))
+        elif row.position not in objects and row.claim_uid in living:
             reason = "no IPAddress of the pool has it; nobody would keep it for the claim"
             plan.collisions.append(Collision(entry.address, entry.owner, reason))
-            continue
-        plan.moved.append(entry)
-        address, generation = holding.address, row.generation
-        plan.operations.append(
-            Release(network=network, address=address, owner=row.owner, generation=generation, request="moved out")
-        )
+        elif holding.state is not State.COOLING:
+            plan.moved.append(entry)
+            plan.operations.append(_release_of(holding))
     return plan
 
 
+def _release_of(holding: Holding) -> Release:
+    return Release(
+        network=holding.network, address=holding.address, owner=str(holding.owner), generation=holding.generation,
+        request="moved out",
+    )  # fmt: skip
+
+
 async def run_plan(ledger: AsyncLedger, plan: MovePlan, progress: Progress = lambda done, total: None) -> None:
-    """Write a plan that nothing is in the way of; what is broken off is simply run again."""
+    """Write a plan that nothing is in the way of; what is broken off is simply run again.
+
+    Raises ``Conflict`` if it is too early for the plan.
+    """
+    if plan.unready:
+        raise Conflict(plan.unready, field="pool")
     for start in range(0, len(plan.operations), AT_ONCE):
         await ledger.apply(plan.operations[start : start + AT_ONCE])
         progress(min(start + AT_ONCE, len(plan.operations)), len(plan.operations))

@@ -28,13 +28,19 @@ from tenure.integrations.kubernetes.metal3.ledger_state import (
     row_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address
-from tenure.integrations.kubernetes.metal3.objects.ledger_owner import PICKED_LABEL, labels_for, ledger_owner
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import is_picked_here, own_address, was_served
+from tenure.integrations.kubernetes.metal3.objects.ledger_owner import (
+    MOVED_FROM,
+    PICKED_LABEL,
+    labels_for,
+    ledger_owner,
+)
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 from tenure.kernel.addressing.addresses import format_address
-from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.kernel.names import MAX_NAME
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 LOOKS_EVERY_S = 1.0
@@ -92,7 +98,9 @@ class PoolLedgers:
 
     async def grant(self, pool: PoolId, claim: Object, position: int) -> None:
         """Have the ledger give a claim an address; raise ``LedgerRefused`` or ``LedgerAway`` if it does not."""
-        await self._hold(pool, claim, position, is_fact=own_address(claim) == position)
+        # A claim that had no finalizer names what was picked for it before it is given; that is a wish still.
+        is_told = was_served(claim) or not is_picked_here(claim)
+        await self._hold(pool, claim, position, is_fact=is_told and own_address(claim) == position)
 
     async def keep(self, pool: PoolId, claim: Object, position: int) -> None:
         """Have the ledger hold what a claim has by an object; whoever else has it in the ledger keeps it."""
@@ -116,13 +124,26 @@ class PoolLedgers:
         follower, owner = self._follower(pool), self._owner(pool, claim)
         network = follower.binding.network
         for holding in await follower.ask(lambda ledger: ledger.holdings(network, owner=owner)):
-            if not holding.slot and is_of(row_of(holding), claim):
+            is_going = not holding.slot and holding.state is not State.COOLING
+            if is_going and is_of(row_of(holding), claim):
                 await self._release(follower, row_of(holding), request)
         self._caches.record(pool).ledger.refused.pop(owner, None)
 
     async def release_orphan(self, pool: PoolId, row: LedgerRow) -> None:
         """Release a holding whose claim is gone; a holding of another generation is left alone."""
         await self._release(self._follower(pool), row, "claim gone")
+
+    async def note_moved(self, pool: PoolId, row: LedgerRow) -> None:
+        """Write on a holding that its claim was deleted for a move, for leaders that did not see it go (E9)."""
+        self._check()
+        follower = self._follower(pool)
+        network, address = follower.binding.network, format_address(row.position)
+        noted = await follower.ask(
+            lambda ledger: ledger.modify_holding(
+                network, address, owner=row.owner, generation=row.generation, add_labels={MOVED_FROM: row.pool_uid}
+            )
+        )
+        follower.enter(noted)
 
     async def _release(self, follower: LedgerFollower, row: LedgerRow, request: str) -> None:
         self._check()
@@ -147,7 +168,7 @@ class PoolLedgers:
             # What is held already, by whomever, does not get these labels.
             held = await ledger.allocate(
                 network, owner=owner, address=address, labels=labels if is_fact else {**labels, **PICKED_LABEL},
-                reserved="force" if is_fact else "refuse", request=f"{id_of(claim)}",
+                reserved="force" if is_fact else "refuse", request=str(id_of(claim))[:MAX_NAME],
             )  # fmt: skip
             # An object says whose the address is as well as what a claim brings along, which a killed move may lose.
             if not is_fact and not is_of(row_of(held), claim):

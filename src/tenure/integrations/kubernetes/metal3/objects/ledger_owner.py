@@ -9,6 +9,9 @@ from tenure.kernel.names import Owner
 CLAIM_UID, CLAIM_CREATED, POOL_UID = "claim-uid", "claim-created", "pool-uid"
 """Labels of a holding: which claim has the address and when it was created, and which pool serves it. A claim that is
 made again under its name has another uid; after a move all three are others."""
+MOVED_FROM = "moved-from"
+"""And of one whose claim was deleted for a move: the uid of the pool that it left. When another pool has written itself
+on the holding, that says nothing any more."""
 PICKED_LABEL = {"picked": "true"}
 """And of a holding that an operator made because it picked the address; what others hold for a claim lacks it."""
 
