@@ -1,10 +1,12 @@
 """In what CAPM3's real manager differs from ours: each row of ``docs/reference/metal3-data.md``, as it was seen."""
 
+import base64
 import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS,
@@ -110,6 +112,19 @@ def test_a_template_that_is_there_cannot_be_changed_and_with_ours_it_can(
 
         with pytest.raises(RefusedByServer, match="cannot be modified"):
             capm3_park.patch(capm3_park.templates, "t", changed)
+
+
+def test_texts_that_readers_of_yaml_take_for_signs_are_written_bare(served: Capm3Park) -> None:
+    """Ours quotes them (``test_r10_every_text_comes_back_as_the_text_that_it_was``)."""
+    texts = [{"key": "a", "value": "="}, {"key": "b", "value": "<<"}]
+    served.template("t", metaData={"strings": texts})
+    served.machine("m", template="t")
+    secret = until(lambda: served.get(SECRET, "m-metadata"), WITHIN_S)
+    written = base64.b64decode(secret["data"]["metaData"]).decode()
+
+    assert written.startswith("a: =\nb: <<\n")
+    with pytest.raises(yaml.YAMLError):
+        yaml.safe_load(written)
 
 
 def test_a_bond_without_links_has_null_and_an_empty_list_with_ours(
