@@ -16,6 +16,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 NAMES = {
     "byom_pool_ips": "gauge",
+    "byom_pool_list_size": "gauge",
+    "byom_pool_list_generation": "gauge",
+    "byom_pool_resizes_total": "counter",
     "byom_pool_utilization_ratio": "gauge",
     "byom_allocations_total": "counter",
     "byom_deallocations_total": "counter",
@@ -110,7 +113,7 @@ def test_counters_are_there_before_anything_has_happened() -> None:
 def test_labels_are_few_and_bounded() -> None:
     labels = set(re.findall(r'[{,](\w+)="', written(used_meter())))
 
-    assert labels == {"pool", "state", "result", "operation", "kind", "le", "node"}
+    assert labels == {"pool", "state", "result", "operation", "kind", "le", "node", "change"}
 
 
 def test_allocations_are_shown_by_node_and_by_age() -> None:

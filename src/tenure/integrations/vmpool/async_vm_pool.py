@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Self, TypeVar
 
@@ -49,6 +49,7 @@ from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.integrations.vmpool.ready_allocation import allocate_ready
 from tenure.integrations.vmpool.retry_schedule import RetrySchedule
+from tenure.integrations.vmpool.sizing.resize_pool import NEEDS_CLUSTER, ResizeRequest, resize_pool
 from tenure.integrations.vmpool.state.allocation_names import (
     check_allocation_id,
     check_node_name,
@@ -56,8 +57,11 @@ from tenure.integrations.vmpool.state.allocation_names import (
     check_pod_namespace,
 )
 from tenure.integrations.vmpool.state.argument_checks import check_choice, check_seconds
+from tenure.integrations.vmpool.state.held_back import is_held_back
 from tenure.integrations.vmpool.state.ip_list import IPLike, check_ip
 from tenure.integrations.vmpool.state.pool_state import VMAllocation, read_state
+from tenure.integrations.vmpool.state.size_policy import SizePolicy
+from tenure.integrations.vmpool.state.sized_list import SizedList
 from tenure.integrations.vmpool.state.state_repair import (
     OUTSIDE_RULES,
     OutsidePool,
@@ -235,6 +239,7 @@ class AsyncVMPool:
         deadline = time.monotonic() + self.settings.operation_timeout_s
         while True:
             place = await self.places.current(is_whole=is_whole)
+            known = self.settings.line.generation
             try:
                 found = await work(place)
             except PoolElsewhere:
@@ -245,7 +250,7 @@ class AsyncVMPool:
                 await self.places.find()
                 continue
             except VMPoolExhausted:
-                if await self.places.has_moved():
+                if await self.places.has_moved() or self.settings.line.generation != known:
                     continue
                 raise
             if found or is_whole or not await self.places.has_moved():
@@ -255,7 +260,8 @@ class AsyncVMPool:
         """Return all allocations as they are stored, in order of id. Cost: one read."""
         self._looks("list")
         state = (await self.read()).state
-        return [without_generation(found) for key in sorted(state.allocated) if (found := state.entry(key)) is not None]
+        found = [state.entry(key) for key in sorted(state.allocated)]
+        return [without_generation(each) for each in found if each is not None and not is_held_back(each)]
 
     async def status(self) -> VMPoolStatus:
         """Return how the pool stands, as it is stored; nothing is created. Cost: one read."""
@@ -344,6 +350,33 @@ class AsyncVMPool:
         """
         with self.counted("move"):
             return await move_alone(self.places, to)
+
+    async def sizing(self) -> SizedList | None:
+        """Return the list of addresses that the pool keeps itself; none if the settings have it. Cost: one read."""
+        follower = self.places.follower
+        if follower is None:
+            raise Invalid(NEEDS_CLUSTER, field="client")
+        return (await follower.lists.read()).sized
+
+    async def resize(
+        self,
+        *,
+        add: Sequence[IPLike] = (),
+        remove: Sequence[IPLike] = (),
+        policy: SizePolicy | None = None,
+        stops: bool = False,
+    ) -> SizedList:
+        """Change the list of the pool's addresses, for every process; return what it is then (VS9).
+
+        What is removed is not given out any more, and stays its pod's until that releases it. ``policy`` says when the
+        pool grows and shrinks by itself, for which an agent has to decide; ``stops`` ends that. May be repeated.
+        Cost: some ten small requests.
+        """
+        request = ResizeRequest(
+            add=[str(ip) for ip in add], remove=[str(ip) for ip in remove], policy=policy, stops=stops
+        )
+        with self.counted("resize"):
+            return await resize_pool(self.places, request)
 
     async def reassert(self) -> tuple[VanishedWrite, ...]:
         """Look for allocations of this process that another manager overwrote, assert them again, and report (VD8).

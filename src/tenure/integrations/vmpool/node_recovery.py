@@ -20,6 +20,7 @@ from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.integrations.vmpool.state.argument_checks import check_choice
 from tenure.integrations.vmpool.state.go_json import in_byte_order
+from tenure.integrations.vmpool.state.held_back import is_held_back
 from tenure.integrations.vmpool.state.pool_notes import CleanupFailure, HistoryLine, PoolNotes
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine, repair_state
@@ -216,7 +217,7 @@ class NodeRecovery:
 
 def _entries(state: PoolState, node_name: str) -> list[VMAllocation]:
     """Return the allocations of a node, each under the id of its key, which counts."""
-    found = state.allocated.items()
+    found = [(key, each) for key, each in state.allocated.items() if not is_held_back(each)]
     return [replace(each, allocation_id=key) for key, each in found if each.node_name == node_name]
 
 

@@ -44,6 +44,7 @@ from tenure.integrations.vmpool.node_recovery import (
 from tenure.integrations.vmpool.pool_document import PoolChange, PoolDocument
 from tenure.integrations.vmpool.pool_errors import PoolUnavailable
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.sizing.size_decider import DeciderSettings, SizeDecider
 from tenure.integrations.vmpool.state.argument_checks import check_port, check_seconds
 from tenure.integrations.vmpool.state.go_json import whole_seconds
 from tenure.integrations.vmpool.state.pool_notes import CleanupFailure, NodeNote
@@ -78,6 +79,8 @@ class AgentSettings:
     """For health, readiness and metrics; 0 takes a free one."""
     takes_over: bool = False
     """Whether this machine has taken the place of another one of its name; for the first round."""
+    decider: DeciderSettings | None = None
+    """How it decides on the size of the pool, if it may."""
 
     def __post_init__(self) -> None:
         chosen_mode(self.mode, self.cleanup)
@@ -330,19 +333,32 @@ async def started_agent(
     looked_after = [pools] if isinstance(pools, AsyncVMPool) else list(pools)
     known = identity or read_node_identity(looked_after[0].node_name)
     agents = [PoolAgent(pool, settings, known) for pool in looked_after]
+    deciders = [SizeDecider(pool, settings.decider) for pool in looked_after] if settings.decider else []
     meters = [meter for pool in looked_after if (meter := pool.meter) is not None]
     assert len(meters) == len(agents), "an agent shows the numbers of its pools"
     probes, port = await serve_probes(
         settings.host, settings.port, lambda: _not_ready(agents), lambda: chain(*(each.samples() for each in meters))
     )
     running = asyncio.create_task(_run_all(agents, stop), name="vmpool agent")
+    deciding = [asyncio.create_task(_decide(each)) for each in deciders]
     try:
         yield RunningAgent(agents, port, running)
     finally:
         stop.set()
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        for task in (running, *deciding):
+            task.cancel()
+        await asyncio.gather(running, *deciding, return_exceptions=True)
         await probes.cleanup()
+
+
+async def _decide(decider: SizeDecider) -> None:
+    """Decide on the size of a pool, or wait for that, until it is cancelled; whatever goes wrong, it begins again."""
+    while True:
+        try:
+            await decider.run()
+        except Exception:
+            LOG.exception("the decider on the size of %s has failed", decider.pool.settings.config_map_name)
+        await asyncio.sleep(decider.settings.every_s)
 
 
 async def _run_all(agents: Sequence[PoolAgent], stop: asyncio.Event) -> None:

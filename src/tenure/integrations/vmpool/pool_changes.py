@@ -15,7 +15,7 @@ import contextlib
 import secrets
 import time
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
@@ -39,6 +39,7 @@ from tenure.integrations.vmpool.pool_errors import (
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.retry_schedule import RetrySchedule
 from tenure.integrations.vmpool.state.go_json import whole_seconds
+from tenure.integrations.vmpool.state.pool_notes import PoolNotes
 from tenure.integrations.vmpool.vanished_writes import OwnAllocations, Reassertion
 from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP, NEARLY_FULL, VMPoolSettings
 from tenure.kernel.errors import TenureError
@@ -48,6 +49,15 @@ R = TypeVar("R")
 
 REQUEST_SHARE = 3
 """A request may take this part of the operation's time: a lost answer must leave time to read again."""
+
+
+FollowList = Callable[[PoolNotes], Awaitable[bool]]
+"""Read the list of addresses again if notes say that there is a newer one; return whether it has changed."""
+
+
+async def no_list(notes: PoolNotes) -> bool:
+    """Follow no list: there is none but the settings'."""
+    return False
 
 
 class PoolObserver(Protocol):
@@ -149,8 +159,10 @@ class PoolChanges:
         observer: PoolObserver | None = None,
         schedule: RetrySchedule | None = None,
         tally: ResultTally | None = None,
+        follow: FollowList = no_list,
     ) -> None:
         self._swap = swap
+        self._follow = follow
         self._settings = settings
         self._own = own
         self._observer = observer or NoObserver()
@@ -300,7 +312,10 @@ class PoolChanges:
         """Return a document as it is written: a version more, but for a fresh state that is only made to be there."""
         is_first = not read.is_there and draft.state is read.state
         state = replace(draft.state, last_updated=whole_seconds(now())) if is_first else draft.state.written_at(now())
-        return replace(draft, state=state, notes=draft.notes.with_write(mark, history=self._settings.history))
+        notes = draft.notes.with_write(mark, history=self._settings.history)
+        # Whoever knows an older list of addresses reads the list again before it decides on what this one leaves.
+        generation = max(notes.list_generation, self._settings.line.generation)
+        return replace(draft, state=state, notes=replace(notes, list_generation=generation))
 
     def _draft(self, again: Reassertion, batch: Sequence[PoolCall]) -> Draft:
         """Let every caller decide on what the one before it has left."""
@@ -335,7 +350,11 @@ class PoolChanges:
         return [call for call in batch if not call.answer.done()]
 
     async def _fetch(self) -> PoolDocument:
-        document = read_document(await self._swap.read(), self._settings.line)
+        stored, line = await self._swap.read(), self._settings.line
+        document = read_document(stored, line)
+        if await self._follow(document.notes):
+            # Without a state, the list says what is free.
+            document = read_document(stored, line)
         placement = document.notes.placement
         if (self._settings.pool_mode if placement is None else placement.mode) == "configmap":
             self._observer.read(document)

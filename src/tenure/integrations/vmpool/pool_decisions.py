@@ -3,7 +3,7 @@
 Each answers with the change to be written, and with the lines for the audit, which are written once it is done.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from tenure.integrations.vmpool.config_map_swap import NOTES_KEY
 from tenure.integrations.vmpool.pool_document import PoolChange, PoolDocument
 from tenure.integrations.vmpool.pool_errors import VMNotReady
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.state.held_back import TENURE_NODE, held_back, is_held_back
 from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tenure.integrations.vmpool.state.state_repair import (
@@ -106,17 +107,47 @@ def decide_repair(
 ) -> PoolChange[RepairReport]:
     """Put a state right; nothing is written where nothing is wrong."""
     found = repair_state(document.state, pool, outside_pool=outside_pool)
-    held = {entry.ip for entry in found.state.allocated.values()}
+    held = {entry.ip for entry in found.state.allocated.values() if not is_held_back(entry)}
     outside = sorted(held - pool.known)
     draining = {ip: document.notes.draining.get(ip, now) for ip in outside}
     is_noted = draining.keys() == document.notes.draining.keys() or bool(document.notes.problem)
-    report = RepairReport((*found.findings, *notes_findings(document)), in_use=len(found.state.allocated))
+    report = RepairReport((*found.findings, *notes_findings(document)), in_use=len(held))
 
     if not found.is_changed and is_noted:
         return PoolChange(report)
     notes = replace(with_repairs(document.notes, found.findings, node_name, now), draining=draining)
     state = found.state if found.is_changed else None
     return PoolChange(replace(report, is_written=True), state, notes, found.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFilling:
+    """How many VMs of a pool are free, and which addresses are held back."""
+
+    free: tuple[str, ...]
+    held_back: frozenset[str]
+
+
+def decide_hold_back(
+    document: PoolDocument, pool: PoolLine, leaving: Collection[str], now: datetime
+) -> PoolChange[PoolFilling]:
+    """Hold addresses back that are to leave the pool, as soon as no pod has them; let go of those that are in it again.
+
+    It is one swap, so none of them is free for anybody in between (VS9).
+    """
+    before = repair_state(document.state, pool)
+    kept = {
+        key: each for key, each in before.state.allocated.items() if not is_held_back(each) or each.ip not in pool.known
+    }
+    held = {each.ip for each in kept.values()}
+    new = {each.allocation_id: each for ip in sorted(leaving) if ip not in held for each in [held_back(ip, now)]}
+    state = repair_state(replace(before.state, allocated={**kept, **new}), pool).state
+    back = frozenset(each.ip for each in state.allocated.values() if is_held_back(each))
+    filling = PoolFilling(state.available, back)
+    if state == document.state:
+        return PoolChange(filling)
+    notes = with_repairs(document.notes, before.findings, TENURE_NODE, now)
+    return PoolChange(filling, state, notes, before.findings)
 
 
 def notes_findings(document: PoolDocument) -> tuple[PoolFinding, ...]:

@@ -35,6 +35,8 @@ class PoolEvent(enum.StrEnum):
     REASSERTED = "asserted again after it had vanished"
     LOST = "lost: another id has the IP by now"
     MOVED = "pool moved to another mode"
+    RESIZED = "pool resized"
+    RESIZE_FAILED = "pool NOT resized: a program failed"
     WARNING = "warning"
 
 
@@ -43,7 +45,7 @@ LEVELS = {
     PoolEvent.FAILED: logging.ERROR, PoolEvent.LOST: logging.ERROR,
     **dict.fromkeys(
         (PoolEvent.VANISHED, PoolEvent.GONE, PoolEvent.REPAIRED, PoolEvent.CLEANUP_FAILED, PoolEvent.WARNING,
-         PoolEvent.EXHAUSTED), logging.WARNING),
+         PoolEvent.EXHAUSTED, PoolEvent.RESIZE_FAILED), logging.WARNING),
 }  # fmt: skip
 """Where it is not information."""
 

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from tenure.integrations.vmpool.vm_pool_settings import object_beside
+
 Object = dict[str, Any]
 
 NAMESPACE = "confidential-containers-system"
@@ -13,7 +15,7 @@ NAME = "byom-ip-pool-state"
 ACCOUNT = "tenure-vmpool"
 """What the files name, and what is replaced where a pool has other names."""
 
-PARTS = {"rbac": "role.yaml", "modes": "role-modes.yaml", "agent": "agent.yaml"}
+PARTS = {"rbac": "role.yaml", "modes": "role-modes.yaml", "sizing": "role-sizing.yaml", "agent": "agent.yaml"}
 """The file of each part, in the order in which a server must get them."""
 
 
@@ -57,7 +59,8 @@ def pool_documents(
     environment variables of the agent.
     """
     names = {NAMESPACE: namespace, NAME: name, ACCOUNT: account}
-    names |= {f"{NAME}-{part}": f"{name}-{part}" for part in ("agent", "modes")}
+    names |= {f"{NAME}-{part}": f"{name}-{part}" for part in ("agent", "modes", "sizing")}
+    names |= {f"{NAME}-{part}": object_beside(name, part) for part in ("size", "move")}
     names |= {f"{ACCOUNT}-{NAMESPACE}": f"{ACCOUNT}-{namespace}"}
     chosen = set(parts)
     found = [_renamed(document, names) for part, file in PARTS.items() if part in chosen for document in _read(file)]

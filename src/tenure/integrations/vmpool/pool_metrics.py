@@ -13,6 +13,7 @@ from tenure.integrations.kubernetes.runtime.process_probes import Sample, exposi
 from tenure.integrations.vmpool.metering.pool_sightings import RELEASED, TIMED, PoolSightings
 from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS
 from tenure.integrations.vmpool.pool_document import PoolDocument
+from tenure.integrations.vmpool.state.held_back import is_held_back
 from tenure.integrations.vmpool.state.state_repair import PoolLine
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -26,6 +27,8 @@ RESULTS = {
 """Results by operation that have a counter of their own, which is shown from the start: a rate needs the zero."""
 REPAIRS = ("unknown", "duplicate", "missing", "double_allocated", "invalid")
 CLEANUPS = ("ok", "failed")
+RESIZES = ("added", "retired", "removed", "failed")
+"""What a decider did with VMs: into the pool, out of the list, gone; and programs of its that failed."""
 NODES_SHOWN = 100
 """So many nodes are shown by name; all others together are ``other``."""
 STATES = ("available", "allocated", "orphaned", "draining", "cleanup_failed")
@@ -56,6 +59,8 @@ def fill_of(document: PoolDocument, pool: PoolLine) -> PoolFill:
     counts: Counter[str] = Counter()
     failed, draining = document.notes.cleanup_failed, document.notes.draining
     for key, entry in document.state.allocated.items():
+        if is_held_back(entry):
+            continue
         if (noted := failed.get(entry.ip)) is not None and noted.allocation_id == key:
             counts["cleanup_failed"] += 1
         elif entry.ip in pool.known:
@@ -103,6 +108,7 @@ class PoolMeter:
         self.conflicts: Counter[str] = Counter()
         self.cleanups: Counter[str] = Counter()
         self.repairs: Counter[str] = Counter()
+        self.resizes: Counter[str] = Counter()
         self.last_read: PoolDocument | None = None
         self._durations: dict[str, Histogram] = {}
         self._attempts: dict[str, Histogram] = {}
@@ -133,6 +139,10 @@ class PoolMeter:
         """Count a recovery."""
         self._recovery_durations.observe(seconds)
 
+    def resized(self, change: str, count: int = 1) -> None:
+        """Count VMs that came into the pool or left it, or could not (``RESIZES``)."""
+        self.resizes[change] += count
+
     def read(self, document: PoolDocument) -> None:
         """See what was read; the gauges are counted when they are asked for."""
         self.last_read = document
@@ -157,6 +167,10 @@ class PoolMeter:
         help = "IPs of the pool by state, as last read; the same on every node."
         for state in STATES:
             yield Sample("byom_pool_ips", help, "gauge", getattr(fill, state), {**labels, "state": state})
+        help = "IPs that this process knows as those of the pool."
+        yield Sample("byom_pool_list_size", help, "gauge", len(self.line.ips), labels)
+        help = "Generation of the list of IPs that the pool keeps itself; 0: the list is the settings'."
+        yield Sample("byom_pool_list_generation", help, "gauge", self.line.generation, labels)
         help = "Share of the IPs that are not available."
         ratio = 1 - fill.available / fill.total if fill.total else 0.0
         yield Sample("byom_pool_utilization_ratio", help, "gauge", ratio, labels)
@@ -168,7 +182,8 @@ class PoolMeter:
 
     def _ages(self, document: PoolDocument) -> Iterator[Sample]:
         """Give how many allocations nodes have, and how old the oldest is: one that leaked grows old."""
-        labels, entries = {"pool": self.pool}, document.state.allocated.values()
+        labels = {"pool": self.pool}
+        entries = [entry for entry in document.state.allocated.values() if not is_held_back(entry)]
         by_node = Counter(entry.node_name for entry in entries)
         named = dict(by_node.most_common(NODES_SHOWN))
         if rest := by_node.total() - sum(named.values()):
@@ -211,6 +226,11 @@ class PoolMeter:
         for result in CLEANUPS:
             by = {**labels, "result": result}
             yield Sample("byom_vm_cleanups_total", "Cleanups of VMs.", "counter", self.cleanups[result], by)
+        for change in RESIZES:
+            by = {**labels, "change": change}
+            yield Sample(
+                "byom_pool_resizes_total", "VMs by how the pool's size changed.", "counter", self.resizes[change], by
+            )
         for kind in REPAIRS:
             by = {**labels, "kind": kind}
             yield Sample("byom_repairs_total", "Inconsistencies repaired.", "counter", self.repairs[kind], by)

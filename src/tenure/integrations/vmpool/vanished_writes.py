@@ -17,6 +17,7 @@ from datetime import datetime
 
 from tenure.integrations.vmpool.pool_document import PoolDocument
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.state.allocation_names import FILLER
 from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import PoolLine, repair_state
@@ -30,9 +31,6 @@ ALLOCATIONS = ("allocate", "reassert")
 """Words of the history after which an entry has to be there."""
 REPAIR = "repair"
 """Word of the history of an entry that a repair took away; its address is another id's, or none at all."""
-
-FILLER = "moved-to-"
-"""How ids begin that keep addresses from being given out where the pool has left (VD4)."""
 
 
 class VanishedVerdict(enum.StrEnum):

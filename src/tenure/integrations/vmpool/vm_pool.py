@@ -1,6 +1,6 @@
 """A pool of VMs, for callers who block: the verbs of ``AsyncVMPool`` on a loop in a thread."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -16,6 +16,8 @@ from tenure.integrations.vmpool.pool_changes import PoolObserver
 from tenure.integrations.vmpool.pool_decisions import RepairReport
 from tenure.integrations.vmpool.state.ip_list import IPLike
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
+from tenure.integrations.vmpool.state.size_policy import SizePolicy
+from tenure.integrations.vmpool.state.sized_list import SizedList
 from tenure.integrations.vmpool.state.state_repair import OutsidePool, PoolFinding
 from tenure.integrations.vmpool.vanished_writes import VanishedWrite
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
@@ -122,6 +124,21 @@ class VMPool:
     def move(self, to: str) -> MoveReport:
         """Keep the pool in another mode from now on."""
         return self._thread.run(self._pool.move(to))
+
+    def sizing(self) -> SizedList | None:
+        """Return the list of addresses that the pool keeps itself; none if the settings have it."""
+        return self._thread.run(self._pool.sizing())
+
+    def resize(
+        self,
+        *,
+        add: Sequence[IPLike] = (),
+        remove: Sequence[IPLike] = (),
+        policy: SizePolicy | None = None,
+        stops: bool = False,
+    ) -> SizedList:
+        """Change the list of the pool's addresses, for every process; return what it is then."""
+        return self._thread.run(self._pool.resize(add=add, remove=remove, policy=policy, stops=stops))
 
     def reassert(self) -> tuple[VanishedWrite, ...]:
         """Assert allocations of this process again that another manager overwrote."""

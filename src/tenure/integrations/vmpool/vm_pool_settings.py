@@ -3,6 +3,7 @@
 Each has an argument here, a flag of ``tenure vmpool`` and an environment variable: ``SOURCES`` is the one table (VS4).
 """
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +35,17 @@ TOKEN_VARIABLE = "TENURE_TOKEN"  # noqa: S105 - the name of a variable
 ENTRY_BYTES = 414
 """An allocated address in the text, with a pod name, a sandbox id and a node name of usual length."""
 
+LONGEST_NAME = 240
+"""A name of a pool that is longer leaves no room for the names of objects beside it."""
 LONGEST_DELAY_SHARE = 3
 """No delay is longer than this part of the time that an operation has."""
+
+
+def object_beside(name: str, what: str) -> str:
+    """Return the name of an object beside a pool; that of the pool is cut where it leaves no room."""
+    if len(name) <= LONGEST_NAME:
+        return f"{name}-{what}"
+    return f"{name[:100]}-{hashlib.sha256(name.encode()).hexdigest()[:40]}-{what}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from tenure.integrations.vmpool.pool_document import PoolDocument
+from tenure.integrations.vmpool.state.held_back import is_held_back
 from tenure.integrations.vmpool.state.pool_notes import CleanupFailure
 from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP, NEARLY_FULL, VMPoolSettings
 
@@ -32,20 +33,23 @@ class VMPoolStatus:
     warnings: tuple[str, ...] = ()
     """What an operator should know, such as a pool that is too large for one ConfigMap (VS5)."""
     mode: str = "configmap"
+    list_generation: int = 0
+    """Of the list of addresses that the pool keeps itself; 0: the list is the settings' (VS9)."""
 
 
 def status_of(document: PoolDocument, settings: VMPoolSettings) -> VMPoolStatus:
     """Return how a pool stands. Cost: O(n) look-ups."""
     state, notes = document.state, document.notes
-    spelled = [settings.line.spelled(entry.ip) for entry in state.allocated.values()]
+    held = [entry for entry in state.allocated.values() if not is_held_back(entry)]
+    spelled = [settings.line.spelled(entry.ip) for entry in held]
     outside = sorted({ip for ip in spelled if ip is not None and ip not in settings.line.known})
     problems = [notes.problem] if notes.problem else []
     if document.size > LARGEST_CONFIG_MAP * NEARLY_FULL:
         problems.append(f"the ConfigMap is nearly full: {document.size} of {LARGEST_CONFIG_MAP} bytes")
     return VMPoolStatus(
-        total=len(state.available) + len(state.allocated),
+        total=len(state.available) + len(held),
         available=len(state.available),
-        in_use=len(state.allocated),
+        in_use=len(held),
         pool_size=len(settings.line.ips),
         draining=tuple(outside),
         cleanup_failed=dict(notes.cleanup_failed),
@@ -53,5 +57,6 @@ def status_of(document: PoolDocument, settings: VMPoolSettings) -> VMPoolStatus:
         last_updated=state.last_updated,
         size_bytes=document.size,
         is_there=document.is_there,
+        list_generation=settings.line.generation,
         warnings=(*settings.warnings, *problems),
     )

@@ -175,15 +175,16 @@ NEUTRON_HINTS = {
 
 VM_POOL_HINTS = {
     "not_found": "`tenure vmpool list` lists what is allocated",
-    "vm_pool_exhausted": "`tenure vmpool list` shows who has the VMs; `--wait SECONDS` waits for one; VM_POOL_IPS "
-    "takes more addresses",
+    "vm_pool_exhausted": "`tenure vmpool list` shows who has the VMs; `--wait SECONDS` waits for one; `tenure "
+    "vmpool resize --add` adds addresses",
     "pool_swap_conflict": "run the same command again; `--operation-timeout` gives it more time",
     "pool_state_unreadable": "`kubectl get configmap NAME -o yaml` shows it; `tenure vmpool repair "
     "--replace-unreadable` copies it aside; without a readable state nothing is allocated then",
     "pool_state_misplaced": "`tenure vmpool verify` shows what is there; `tenure vmpool repair` moves it to data",
     "pool_namespace_missing": "`kubectl create namespace {namespace}` makes it; `--pool-namespace` names another one",
     "pool_unavailable": "run the same command again: under the same id it gets the same VM",
-    "pool_forbidden": "`tenure vmpool manifests --pool-configmap-name NAME` prints the role that is needed",
+    "pool_forbidden": "`tenure vmpool manifests --pool-configmap-name NAME` prints the role that is needed; `--only "
+    "rbac,sizing` that for resizing",
     "pool_too_large": "`tenure vmpool status` shows the size; several pools have a ConfigMap each",
     "pool_write_refused": "`kubectl describe configmap NAME` shows whether it may be changed",
     "vm_not_ready": "see to the VM; `tenure vmpool status` lists failed cleanups",

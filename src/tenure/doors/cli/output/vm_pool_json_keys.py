@@ -18,7 +18,8 @@ VM_POOL_STATUS: Keys = {
     "total": "available and in use; not what is configured",
     "available": "how many VMs are free",
     "in_use": "how many are allocated",
-    "pool_size": "how many addresses are configured",
+    "pool_size": "how many addresses the pool has",
+    "list_generation": "of the list of addresses that the pool keeps itself; 0: the list is that of the settings",
     "draining": "addresses that are allocated and not configured any more",
     "cleanup_failed": "by address, VMs that stay allocated because they could not be cleaned up: `allocation_id`, "
     "`cause`, `at`, `tries`",
@@ -52,11 +53,23 @@ VM_POOL_RECOVERY: Keys = {
     "is_written": "whether anything was written",
 }
 
+VM_POOL_SIZE: Keys = {
+    "is_sized": "whether the pool keeps the list of its addresses itself; if not, there are no other keys",
+    "ips": "the addresses, in the order of the pool",
+    "generation": "how often the list was changed",
+    "policy": "when the pool grows and shrinks: `low`, `high`, `min`, `max`, `step`, `prefix`, `shrinkAfterSeconds`; "
+    "or null",
+    "making": "by request, VMs that are being made: `since`, `ip`, `is_begun`, `tries`, `cause`",
+    "retiring": "by address, VMs that leave the pool: the same; `is_begun` says whether they are being removed",
+    "problem": "why the pool is not as large as it should be, or null",
+}
+
 DOCUMENTS: dict[str, Keys] = {
     "VM allocation": VM_ALLOCATION,
     "VM pool status": VM_POOL_STATUS,
     "VM pool finding": VM_POOL_FINDING,
     "VM pool recovery": VM_POOL_RECOVERY,
+    "VM pool size": VM_POOL_SIZE,
 }
 
 ANSWERS: dict[str, str] = {
@@ -70,6 +83,7 @@ ANSWERS: dict[str, str] = {
     "`notes`: what was begun afresh) and `in_use` (how many VMs are allocated now)",
     "vmpool recover": "a VM pool recovery",
     "vmpool move": "`from` and `to` (modes), `allocations` (how many) and `is_moved` (false if it was there already)",
+    "vmpool size, resize": "a VM pool size",
     "vmpool agent": "once it runs, one line: `url`, `pool` and `node_name`; `--check`: all settings, of several pools "
     "a list",
     "vmpool manifests": "a Kubernetes `List`, which `kubectl apply -f -` takes as well",

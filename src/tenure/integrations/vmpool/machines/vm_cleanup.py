@@ -7,9 +7,7 @@ import asyncio
 import contextlib
 import inspect
 import ipaddress
-import os
 import re
-import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,6 +17,7 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
+from tenure.integrations.vmpool.machines.vm_program import QUOTED, filled, printable, run_program
 from tenure.integrations.vmpool.pool_errors import BadArgument
 from tenure.integrations.vmpool.state.argument_checks import check_choice
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
@@ -31,11 +30,7 @@ CleanupFunction = Callable[[VMAllocation], Awaitable[None] | None]
 
 AT_ONCE = 16
 TIMEOUT_S = 30.0
-QUOTED = 300
-"""How many characters of what a program or server says are quoted in a cause."""
 LONGEST_CAUSE = 500
-CHUNK, KEPT_BYTES = 65_536, 4096
-"""What a program says is read in such parts, and only the end of it is kept."""
 METHODS = ("POST", "PUT", "PATCH", "GET", "DELETE")
 SENDABLE = re.compile(r"https?://[^/?#]", re.IGNORECASE)
 
@@ -80,23 +75,10 @@ def command_cleanup(words: Sequence[str]) -> Cleanup:
     line = [*words] if any("{ip}" in word for word in words) else [*words, "{ip}"]
 
     async def clean(allocation: VMAllocation) -> None:
-        fields = _fields(allocation)
-        surroundings = os.environ | {f"TENURE_VM_{name.upper()}": value for name, value in fields.items()}
-        process = await asyncio.create_subprocess_exec(
-            *(_filled(word, fields) for word in line), env=surroundings, start_new_session=True,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        try:
-            said = await _last_words(process)
-        except BaseException:
-            # Its own children, too: they would keep the pipe open, and the VM busy.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-            raise
-        if process.returncode:
-            last = printable(said.decode("utf-8", "replace").strip().rpartition("\n")[2])[-QUOTED:]
-            raise CleanupFailed(f"{line[0]} ended with {process.returncode}{last and ': ' + last}")
+        ended = await run_program(line, _fields(allocation), "TENURE_VM_")
+        if ended.code:
+            said = ended.last_error
+            raise CleanupFailed(f"{line[0]} ended with {ended.code}{said and ': ' + said}")
 
     return clean
 
@@ -114,7 +96,7 @@ def http_cleanup(url: str, *, method: str = "POST", headers: Mapping[str, str] |
 
     async def clean(allocation: VMAllocation) -> None:
         quoted = {name: quote(value, safe="") for name, value in _fields(allocation).items()}
-        place = _filled(url.replace("://{ip}", "://" + _host(allocation.ip), 1), quoted)
+        place = filled(url.replace("://{ip}", "://" + _host(allocation.ip), 1), quoted)
         # As it is: an id with a slash must not become another path.
         target = URL(place, encoded=True)
         try:
@@ -131,24 +113,6 @@ def http_cleanup(url: str, *, method: str = "POST", headers: Mapping[str, str] |
             raise CleanupFailed(f"{method} {place}: {error}") from error
 
     return clean
-
-
-async def _last_words(process: asyncio.subprocess.Process) -> bytes:
-    """Wait until a program has ended, and return the end of what it said; the rest is read and dropped.
-
-    A program may say more than there is memory: an agent must not die of it.
-    """
-    assert process.stdout is not None
-    kept = b""
-    while part := await process.stdout.read(CHUNK):
-        kept = (kept + part)[-KEPT_BYTES:]
-    await process.wait()
-    return kept
-
-
-def printable(text: str) -> str:
-    """Return a text without what a terminal or a log would not show as it is, such as colours."""
-    return "".join(each if each.isprintable() else " " for each in text)
 
 
 async def run_cleanup(cleanup: Cleanup, allocation: VMAllocation, timeout_s: float = TIMEOUT_S) -> CleanupOutcome:
@@ -216,16 +180,6 @@ def _document(allocation: VMAllocation) -> dict[str, str]:
         "podName": allocation.pod_name,
         "podNamespace": allocation.pod_namespace,
     }
-
-
-def _filled(text: str, fields: Mapping[str, str]) -> str:
-    """Put fields into a text; other braces stay, and what a field contains is not looked at again."""
-    parts = text.split("{")
-    filled = [parts[0]]
-    for part in parts[1:]:
-        name, brace, rest = part.partition("}")
-        filled.append(fields[name] + rest if brace and name in fields else "{" + part)
-    return "".join(filled)
 
 
 def _host(ip: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS, NEW
 from tenure.integrations.vmpool.pool_document import PoolDocument
+from tenure.integrations.vmpool.state.held_back import is_held_back
 
 Sighting = tuple[str, str, object]
 """An allocation: its id, its IP, and since when."""
@@ -33,7 +34,9 @@ class PoolSightings:
         placement = document.notes.placement
         if placement is not None and placement.moves_to:
             return
-        now = frozenset((id, each.ip, each.allocated_at) for id, each in document.state.allocated.items())
+        now = frozenset(
+            (id, each.ip, each.allocated_at) for id, each in document.state.allocated.items() if not is_held_back(each)
+        )
         if self._seen is not None:
             self._count(now, self._seen, self._increase(document.notes.counts))
         self._seen = now

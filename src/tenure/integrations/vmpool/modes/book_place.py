@@ -17,7 +17,13 @@ from tenure.integrations.vmpool.config_map_swap import SwapLost
 from tenure.integrations.vmpool.metering.operation_count import count_try
 from tenure.integrations.vmpool.modes.allocation_book import AllocationBook, StoredNotes
 from tenure.integrations.vmpool.modes.config_map_place import moved_notes
-from tenure.integrations.vmpool.modes.pool_fillers import filler_of, is_filler, stands_for, without_generation
+from tenure.integrations.vmpool.modes.pool_fillers import (
+    filler_of,
+    is_filler,
+    is_nobodys,
+    stands_for,
+    without_generation,
+)
 from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver, now
 from tenure.integrations.vmpool.pool_decisions import RepairReport, check_not_failed
 from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument, PoolElsewhere
@@ -95,7 +101,7 @@ class BookPlace:
             async with self._in_time():
                 while True:
                     found = await (self.book.of_id(allocation_id) if allocation_id else self.book.of_ip(ip))
-                    if found is None or is_filler(found):
+                    if found is None or is_nobodys(found):
                         call.word = "not_found"
                         audit(PoolEvent.NOT_FOUND, **about)
                         return ()
@@ -360,7 +366,7 @@ def new_entry(request: AllocationRequest) -> VMAllocation:
 
 
 def _shown(entry: VMAllocation | None) -> VMAllocation | None:
-    return None if entry is None or is_filler(entry) else without_generation(entry)
+    return None if entry is None or is_nobodys(entry) else without_generation(entry)
 
 
 def _current(notes: PoolNotes, entries: Sequence[VMAllocation]) -> PoolNotes:

@@ -30,10 +30,10 @@ from tenure.integrations.vmpool.pool_errors import (
     PoolUnavailable,
 )
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
-from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes, read_notes
+from tenure.integrations.vmpool.state.allocation_names import FILLER
+from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes, read_notes, write_notes
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation, read_state
 from tenure.integrations.vmpool.state.state_repair import PoolFinding
-from tenure.integrations.vmpool.vanished_writes import FILLER
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
 
 LONGEST_COPIED_NAME = 220
@@ -70,6 +70,21 @@ class ConfigMapMending:
         for key in texts:
             audit(PoolEvent.REPAIRED, node=node_name, reason=f"{key} was in binaryData, and is in data now")
         return tuple(misplaced_finding(key) for key in texts)
+
+    async def note_list(self, generation: int) -> None:
+        """Note the generation of the list of addresses, and change nothing else; a state that is not there is not made.
+
+        Notes that cannot be read are left as they are: without them every call reads the list.
+        """
+        async with self._in_time():
+            while True:
+                stored = await self.swap.read()
+                notes = notes_of(stored)
+                if notes.problem or notes.list_generation >= generation:
+                    return
+                with contextlib.suppress(SwapLost):
+                    await self.swap.write(stored, {NOTES_KEY: write_notes(replace(notes, list_generation=generation))})
+                    return
 
     async def replace_unreadable(self, node_name: str) -> RepairReport | None:
         """Replace what cannot be read, after a copy; return nothing if all can be read, wherever it lies."""

@@ -8,8 +8,8 @@ from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.vmpool.config_map_swap import ConfigMapSwap
 from tenure.integrations.vmpool.metering.result_tally import ResultTally
 from tenure.integrations.vmpool.modes.config_map_mending import ConfigMapMending
-from tenure.integrations.vmpool.modes.pool_fillers import filler_of, is_filler
-from tenure.integrations.vmpool.pool_changes import PoolChanges, PoolObserver, now
+from tenure.integrations.vmpool.modes.pool_fillers import filler_of, is_filler, is_nobodys
+from tenure.integrations.vmpool.pool_changes import FollowList, PoolChanges, PoolObserver, no_list, now
 from tenure.integrations.vmpool.pool_decisions import RepairReport, decide_allocation, decide_release
 from tenure.integrations.vmpool.pool_document import (
     Decide,
@@ -56,12 +56,15 @@ class ConfigMapPlace:
         settings: VMPoolSettings,
         observer: PoolObserver | None = None,
         tally: ResultTally | None = None,
+        follow: FollowList = no_list,
     ) -> None:
         self._settings = settings
         self._swap = ConfigMapSwap(client, settings.namespace, settings.config_map_name)
         self._mending = ConfigMapMending(self._swap, settings)
         self._own = OwnAllocations(settings.line)
-        self._changes = PoolChanges(self._swap, settings, self._own, observer=observer, tally=tally)
+        self._changes = PoolChanges(
+            self._swap, settings, self._own, observer=observer, tally=tally, follow=follow
+        )  # fmt: skip
 
     async def allocate(self, request: AllocationRequest) -> VMAllocation:
         """Give an id its VM. Cost: one read, and one write if the VM is new; callers at the same time share both."""
@@ -85,7 +88,7 @@ class ConfigMapPlace:
         def decide(document: PoolDocument) -> PoolChange[tuple[VMAllocation, ...]]:
             line = self._settings.line
             ids = [allocation_id] if allocation_id else ids_of_ip(document.state, line, ip)
-            wanted = [id for id in ids if (found := document.state.entry(id)) is None or not is_filler(found)]
+            wanted = [id for id in ids if (found := document.state.entry(id)) is None or not is_nobodys(found)]
             return decide_release(document, line, wanted, node_name, now())
 
         return await self.change("deallocate", decide, {"node": node_name, "id": allocation_id, "ip": ip})
@@ -99,7 +102,7 @@ class ConfigMapPlace:
         state = (await self.read()).state
         ids = ids_of_ip(state, self._settings.line, ip)
         found = state.entry(ids[0]) if ids else None
-        return None if found is None or is_filler(found) else found
+        return None if found is None or is_nobodys(found) else found
 
     async def read(self) -> PoolDocument:
         """Read the pool, whole; raise ``PoolElsewhere``. Cost: one read."""
@@ -202,6 +205,10 @@ class ConfigMapPlace:
             return PoolChange(None, state, said)
 
         await self.change(MOVE, decide, {})
+
+    async def note_list(self, generation: int) -> None:
+        """Note of which generation the list of addresses is, wherever the pool is (VS9). Cost: a read and a write."""
+        await self._mending.note_list(generation)
 
     async def close(self) -> None:
         """Wait until nothing is under way."""

@@ -18,6 +18,7 @@ from tenure.integrations.vmpool.modes.allocation_book import GENERATION, StoredN
 from tenure.integrations.vmpool.state.go_json import NotReadable, whole_seconds
 from tenure.integrations.vmpool.state.ip_list import canonical_ip
 from tenure.integrations.vmpool.state.pool_state import VMAllocation, entry_document, read_entry
+from tenure.integrations.vmpool.state.state_repair import PoolLine
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import (
     AddressInUse,
@@ -55,9 +56,12 @@ class LedgerAllocations:
 
     url: str
     network: str
-    ips: Sequence[str]
+    line: PoolLine
+    """The addresses; a list that has changed is taken into the plan with the next call."""
     token: str | None = None
     _ledger: AsyncLedger | None = field(default=None, repr=False)
+    _prepared: int = field(default=-1, repr=False)
+    """The generation of the list that is in the plan."""
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def take(self, entry: VMAllocation, offers: AsyncIterable[str]) -> TakenVM | None:
@@ -171,7 +175,7 @@ class LedgerAllocations:
             await self._ledger.close()
 
     async def _opened(self) -> AsyncLedger:
-        if self._ledger is None:
+        if self._ledger is None or self._prepared < self.line.generation:
             async with self._opening:
                 if self._ledger is None:
                     opened = await open_async(self.url, token=self.token)
@@ -181,11 +185,14 @@ class LedgerAllocations:
                         await opened.close()
                         raise
                     self._ledger = opened
+                elif self._prepared < self.line.generation:
+                    await self._prepare(self._ledger)
         return self._ledger
 
     async def _prepare(self, ledger: AsyncLedger) -> None:
         """Add the network, unless it is there, and the addresses that it has no pool for."""
         problem: Exception | None = None
+        generation, ips = self.line.generation, self.line.ips
         for _ in range(PREPARED_IN):
             try:
                 network = await ledger.network(self.network)
@@ -197,13 +204,15 @@ class LedgerAllocations:
                 edits = []
                 known = [(pool.range.first, pool.range.last) for subnet in network.subnets for pool in subnet.pools]
                 blocks = {str(subnet.cidr) for subnet in network.subnets}
-            edits += _edits(self.network, self.ips, known, blocks)
+            edits += _edits(self.network, ips, known, blocks)
             try:
-                await ledger.apply(edits)
+                if edits:
+                    await ledger.apply(edits)
             except Conflict as error:
                 # Another process may have added the same; if it was something else, the next look has the same error.
                 problem = error
                 continue
+            self._prepared = generation
             return
         raise Invalid(f"pool_ledger: the network {self.network!r} cannot have the addresses of the pool: {problem}")
 

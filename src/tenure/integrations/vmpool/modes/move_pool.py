@@ -10,17 +10,13 @@
 Each step may be done again, so whoever is killed is followed by another mover, which begins at the first.
 """
 
-import asyncio
-import os
-import secrets
-import socket
 from dataclasses import dataclass
-from typing import Any
 
-from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease
+from tenure.integrations.vmpool.modes.pool_lease import while_alone
 from tenure.integrations.vmpool.modes.pool_places import PoolPlaces
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.state.argument_checks import check_choice
+from tenure.integrations.vmpool.state.held_back import is_held_back
 from tenure.integrations.vmpool.state.pool_notes import PoolPlacement
 from tenure.integrations.vmpool.vm_pool_settings import MODES
 from tenure.kernel.errors import Conflict, Invalid
@@ -40,30 +36,9 @@ class MoveReport:
 async def move_alone(places: PoolPlaces, to: str) -> MoveReport:
     """Move a pool, and no other process at the same time: the second one waits until the first has ended or is dead."""
     check_choice(to, "to", MODES)
-    settings, client = places.settings, places.client
-    if client is None:
+    if places.client is None:
         raise Invalid("to: a pool is moved by a process that reaches the cluster: name a kubeconfig", field="to")
-    identity = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
-    lease = LeaderLease(client, settings.namespace, f"{settings.config_map_name}-move", identity)
-    places.check = lease.check
-    done: asyncio.Future[MoveReport] = asyncio.get_running_loop().create_future()
-
-    async def lead() -> None:
-        if not done.done():
-            done.set_result(await move_pool(places, to))
-        await asyncio.Event().wait()  # until it is cancelled: the lease is given up then
-
-    holder = asyncio.create_task(lease.run(lead))
-    try:
-        ends: set[asyncio.Future[Any]] = {holder, done}
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        if not done.done():
-            await holder
-        return done.result()
-    finally:
-        places.check = lambda: None
-        holder.cancel()
-        await asyncio.gather(holder, return_exceptions=True)
+    return await while_alone(places, lambda: move_pool(places, to))
 
 
 async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
@@ -85,5 +60,6 @@ async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
     await target.enter(entries, await source.read_notes(), moving)
     places.check()
     await home.place(moving.arrived, moving)
-    audit(PoolEvent.MOVED, pool=places.settings.config_map_name, mode=to, allocations=len(entries))
-    return MoveReport(here.mode, to, len(entries))
+    count = sum(not is_held_back(entry) for entry in entries)
+    audit(PoolEvent.MOVED, pool=places.settings.config_map_name, mode=to, allocations=count)
+    return MoveReport(here.mode, to, count)

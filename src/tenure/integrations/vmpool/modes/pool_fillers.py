@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from tenure.integrations.vmpool.modes.allocation_book import GENERATION
 from tenure.integrations.vmpool.pool_changes import now
+from tenure.integrations.vmpool.state.allocation_names import FILLER
 from tenure.integrations.vmpool.state.go_json import whole_seconds
+from tenure.integrations.vmpool.state.held_back import TENURE_NODE, is_held_back
 from tenure.integrations.vmpool.state.pool_state import VMAllocation, entry_document, read_entry
-from tenure.integrations.vmpool.vanished_writes import FILLER
 
-FILLER_NODE = "tenure"
 WAS = "was"
 """The field of a filler that has the allocation which it stands for."""
 
@@ -21,12 +21,17 @@ def without_generation(entry: VMAllocation) -> VMAllocation:
 def filler_of(ip: str, to: str, was: VMAllocation | None = None) -> VMAllocation:
     """Return the allocation that keeps an address from being given out where the pool has left (VD4)."""
     unknown = {} if was is None else {WAS: entry_document(without_generation(was))}
-    return VMAllocation(f"{FILLER}{to}-{ip}", ip, FILLER_NODE, "", "", whole_seconds(now()), unknown)
+    return VMAllocation(f"{FILLER}{to}-{ip}", ip, TENURE_NODE, "", "", whole_seconds(now()), unknown)
 
 
 def is_filler(entry: VMAllocation) -> bool:
     """Return whether an allocation is none of a pod."""
-    return entry.node_name == FILLER_NODE and entry.allocation_id.startswith(FILLER)
+    return entry.node_name == TENURE_NODE and entry.allocation_id.startswith(FILLER)
+
+
+def is_nobodys(entry: VMAllocation) -> bool:
+    """Return whether an allocation is none of a pod: a filler, or of an address that is held back."""
+    return is_filler(entry) or is_held_back(entry)
 
 
 def stands_for(entry: VMAllocation) -> VMAllocation | None:

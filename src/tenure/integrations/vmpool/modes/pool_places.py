@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
+from tenure.integrations.vmpool.address_list.list_follower import ListFollower
+from tenure.integrations.vmpool.address_list.sized_list_object import SizedListObject
 from tenure.integrations.vmpool.cells.cell_requests import CellRequests
 from tenure.integrations.vmpool.cells.object_cells import ObjectCells
 from tenure.integrations.vmpool.cells.shard_cells import ShardCells
@@ -21,7 +24,7 @@ from tenure.integrations.vmpool.modes.ledger_allocations import LedgerAllocation
 from tenure.integrations.vmpool.modes.pool_place import PoolPlace
 from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver
 from tenure.integrations.vmpool.pool_errors import NO_CLIENT, PoolUnavailable
-from tenure.integrations.vmpool.state.pool_notes import PoolPlacement
+from tenure.integrations.vmpool.state.pool_notes import PoolNotes, PoolPlacement
 from tenure.integrations.vmpool.vm_pool_settings import MODES, VMPoolSettings
 from tenure.kernel.errors import Conflict, Invalid
 
@@ -40,11 +43,20 @@ class PoolPlaces:
     """Results that no write has noted yet."""
     check: Callable[[], None] = field(default=lambda: None, repr=False)
     """Raises if this process must not move the pool any more."""
+    lease: LeaseTimes | None = field(default=None, repr=False)
+    """How long the Lease of a process lasts that moves the pool, or changes its list."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    """Of callers in this process that want to be the only one."""
     _opened: dict[tuple[str, int], PoolPlace] = field(default_factory=dict, repr=False)
     _found: PoolPlacement | None = None
     """Where the pool was found; none before the first call."""
 
+    follower: ListFollower | None = field(init=False, default=None, repr=False)
+    """Follows the list of addresses that the pool keeps itself; none without a cluster."""
+
     def __post_init__(self) -> None:
+        if self.client is not None:
+            self.follower = ListFollower(SizedListObject(self.client, self.settings), self.settings.line)
         if self.client is None and self.settings.pool_mode != "ledger":
             raise Invalid(NO_CLIENT, field="client")
         if self.settings.pool_mode == "configmap":
@@ -126,12 +138,12 @@ class PoolPlaces:
                 needed = "the pool is in a ledger: name its URL (VM_POOL_LEDGER)"
                 raise Invalid(f"pool_ledger: {needed}", field="pool_ledger")
             token = settings.pool_token or None
-            book = LedgerAllocations(settings.pool_ledger, name, settings.line.ips, token)
+            book = LedgerAllocations(settings.pool_ledger, name, settings.line, token)
             return BookPlace(book, settings, observer or NoObserver(), self._check)
         if self.client is None:
             raise Invalid(NO_CLIENT, field="client")
         if mode == "configmap":
-            return ConfigMapPlace(self.client, settings, observer, self.tally)
+            return ConfigMapPlace(self.client, settings, observer, self.tally, self.follow)
         requests = CellRequests(settings.operation_timeout_s, settings.schedule)
         root = pool_root(name)
         if mode == "per-ip":
@@ -145,7 +157,13 @@ class PoolPlaces:
         """Ask what ``check`` is at that moment."""
         self.check()
 
+    async def follow(self, notes: PoolNotes) -> bool:
+        """Read the list of addresses again if there is a newer one; return whether it has changed."""
+        return self.follower is not None and await self.follower.follow(notes)
+
     async def close(self) -> None:
         """Wait until nothing is under way anywhere."""
+        if self.follower is not None:
+            await self.follower.close()
         for place in self._opened.values():
             await place.close()

@@ -13,11 +13,14 @@ node       1 to 253                  printable, no white space
 Ids are compared byte for byte: ids that differ in case, or in how an accent is composed, are different ids. The Go
 managers check nothing. The empty id is refused although they take it: it comes from a variable that was not set, and
 all callers with that mistake would share one VM. An entry that a Go manager made under it is released by its IP.
+Refused as well are the few ids under which Tenure keeps an address from being given out: a word of its own, and the IP.
 """
 
 import re
 import unicodedata
 
+from tenure.integrations.vmpool.state.held_back import HELD_BACK
+from tenure.integrations.vmpool.state.ip_list import canonical_ip
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
 
@@ -29,6 +32,8 @@ OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a
 NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 FORBIDDEN = {"Cc": "a control character", "Cs": "half a character", "Zl": "a line separator", "Zp": "a line separator"}
 """By category of Unicode."""
+FILLER = "moved-to-"
+"""Ids of entries begin so that keep addresses from being given out where a pool has left; they end with the IP."""
 
 
 def check_allocation_id(value: object, *, field: str = "allocation_id") -> str:
@@ -47,6 +52,8 @@ def check_allocation_id(value: object, *, field: str = "allocation_id") -> str:
         raise Invalid(f"{field}: an id has at most {MAX_ID_BYTES} bytes, not {len(text.encode())}", field=field)
     if text != text.strip():
         raise Invalid(f"{field}: {shown(text)} begins or ends with white space", field=field)
+    if text.startswith((HELD_BACK, FILLER)) and canonical_ip(text.rpartition("-")[2]) is not None:
+        raise Invalid(f"{field}: {shown(text)} is an id of Tenure's own, which no pod has", field=field)
     return text
 
 

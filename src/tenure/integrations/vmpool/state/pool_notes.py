@@ -140,6 +140,9 @@ class PoolNotes:
     passed: PassedIds = field(default_factory=PassedIds)
     left: Mapping[str, Any] = field(default_factory=dict)
     """By id: allocations that fillers stand for, where the pool has left this ConfigMap (VD4)."""
+    list_generation: int = 0
+    """Of the newest list of addresses that was decided by; a process that knows an older one reads the list first
+    (VS9). 0: the list is each process's own."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""
     """Why the notes could not be read; they are then written by nobody, and say nothing."""
@@ -193,6 +196,7 @@ def read_notes(text: str | None) -> PoolNotes:
             {name: read_integer(each, "counts") for name, each in _popped(found, "counts").items()},
             read_passed(found.pop("passed", None)),
             _checked(_popped(found, "left"), "left"),
+            read_integer(found.pop("listGeneration", None), "listGeneration"),
             _checked(found, "notes"),
         )
     except NotReadable as error:
@@ -211,6 +215,7 @@ def write_notes(notes: PoolNotes) -> str:
         "counts": {name: notes.counts[name] for name in sorted(notes.counts)},
         "passed": notes.passed.as_json() if notes.passed else None,
         "left": {id: notes.left[id] for id in sorted(notes.left)},
+        "listGeneration": notes.list_generation,
     }
     return write_json({**{name: value for name, value in sections.items() if value}, **notes.unknown})
 

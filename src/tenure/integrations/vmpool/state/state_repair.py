@@ -13,6 +13,7 @@ available, not in the pool  it goes, and so does an unparsable one
 allocated and available     no longer available
 available twice             once, where it is first
 in the pool, in neither     available, behind the others, in the order of the pool
+held back (``held_back``)   it stays, in the pool or not
 =========================== ==================================================================================
 
 A state without any of these is left as it is, the same object: nothing is written for it.
@@ -23,6 +24,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+from tenure.integrations.vmpool.state.held_back import is_held_back
 from tenure.integrations.vmpool.state.ip_list import canonical_ip
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 
@@ -79,15 +81,27 @@ class Repaired:
         return any(each.is_change for each in self.findings)
 
 
-@dataclass(frozen=True)
+@dataclass
 class PoolLine:
-    """The addresses of a pool in their order, and the same to look up."""
+    """The addresses of a pool in their order, as this process knows them, and the same to look up.
+
+    Everything of a process that decides on a pool has one line, so all of it follows a list that has changed.
+    """
 
     ips: tuple[str, ...]
+    generation: int = 0
+    """Of the list that the pool keeps itself (``sized_list``); 0: the list is the settings'."""
     known: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "known", frozenset(self.ips))
+        self.known = frozenset(self.ips)
+
+    def follow(self, ips: tuple[str, ...], generation: int) -> bool:
+        """Take another list if it is newer; return whether it was."""
+        if generation <= self.generation:
+            return False
+        self.ips, self.known, self.generation = ips, frozenset(ips), generation
+        return True
 
     def spelled(self, text: str) -> str | None:
         """Return an IP in its canonical spelling; nothing if it is none. Those of the pool cost one look-up."""
@@ -110,10 +124,16 @@ def repair_state(state: PoolState, pool: PoolLine, *, outside_pool: OutsidePool 
 
 def is_consistent(state: PoolState, pool: PoolLine) -> bool:
     """Return whether every address of the pool is in one place, and nothing else is anywhere."""
-    held = {entry.ip for key, entry in state.allocated.items() if entry.allocation_id == key}
+    inside = {key: entry for key, entry in state.allocated.items() if not is_outside(entry, pool)}
+    held = {entry.ip for key, entry in inside.items() if entry.allocation_id == key}
     free = set(state.available)
-    sizes = len(held) == len(state.allocated) and len(free) == len(state.available)
+    sizes = len(held) == len(inside) and len(free) == len(state.available)
     return sizes and len(held) + len(free) == len(pool.ips) and held | free == pool.known
+
+
+def is_outside(entry: VMAllocation, pool: PoolLine) -> bool:
+    """Return whether an entry holds back an address that has left the pool, as it should."""
+    return is_held_back(entry) and entry.ip not in pool.known
 
 
 def _readable(state: PoolState, pool: PoolLine, findings: list[PoolFinding]) -> dict[str, VMAllocation]:
@@ -158,7 +178,10 @@ def _inside(
     allocated: dict[str, VMAllocation], pool: PoolLine, findings: list[PoolFinding], outside_pool: OutsidePool
 ) -> dict[str, VMAllocation]:
     is_dropped = outside_pool == "drop"
-    outside = {key: entry for key, entry in allocated.items() if entry.ip not in pool.known}
+    outside = {
+        key: entry for key, entry in allocated.items()
+        if entry.ip not in pool.known and not is_held_back(entry)
+    }  # fmt: skip
     for key, entry in outside.items():
         then = "the entry goes" if is_dropped else "it stays until it is released, and is then not available"
         said = f"{entry.ip} of {key[:80]!r} is not in the pool: {then}"

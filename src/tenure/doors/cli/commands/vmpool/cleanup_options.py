@@ -1,11 +1,11 @@
 """Options that say how VMs of a dead node are cleaned up, and when they count as back."""
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tenure.doors.cli.commands.vmpool.open_vm_pool import loaded
+from tenure.doors.cli.commands.vmpool.program_words import program_words
 from tenure.doors.cli.commands.vmpool.seconds_option import seconds_above_zero, seconds_from_zero
 from tenure.doors.cli.framework.click_base import with_options
 from tenure.kernel.errors import Invalid
@@ -106,7 +106,7 @@ def _cleanup(words: dict[str, Any]) -> "Cleanup":
     elif words["cleanup_url"]:
         found = ready.http_cleanup(words["cleanup_url"])
     else:
-        found = ready.command_cleanup(_split(words["cleanup_command"]))
+        found = ready.command_cleanup(program_words(words["cleanup_command"], "--cleanup-command"))
     return found
 
 
@@ -117,13 +117,3 @@ def _return(words: dict[str, Any]) -> "ReturnPlan":
     else:
         wait = plans.AwaitReturn(words["probe_port"], words["await_return"])
     return wait
-
-
-def _split(text: str) -> list[str]:
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise Invalid(f"--cleanup-command: {error}") from None
-    if not words:
-        raise Invalid("--cleanup-command: it names no program")
-    return words

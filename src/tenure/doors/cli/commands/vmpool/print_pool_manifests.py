@@ -31,7 +31,9 @@ HEAD = "# Printed by `tenure vmpool manifests`.\n"
 @setting_option(SETTINGS["namespace"])
 @setting_option(SETTINGS["config_map_name"])
 @setting_option(SETTINGS["pool_ips"])
-@click.option("--only", metavar="A,B", default="rbac", show_default=True, help="Print these parts: rbac, modes, agent.")
+@click.option(
+    "--only", metavar="A,B", default="rbac", show_default=True, help="Print these parts: rbac, modes, sizing, agent."
+)
 @click.option(
     "--service-account",
     metavar="NAME",
@@ -55,7 +57,8 @@ def manifests(session: Session, only: str, **said: Any) -> None:
     """Print the Kubernetes manifests of a VM pool, ready for `kubectl apply -f -`.
 
     They are a Role for the one ConfigMap (rbac), one for pools in the modes per-ip and shards, or that are moved
-    (modes), and a DaemonSet that runs `tenure vmpool agent` on each node (agent). The namespace has to be there.
+    (modes), one for pools that are resized (sizing), and a DaemonSet that runs `tenure vmpool agent` on each node
+    (agent). The namespace has to be there.
 
     For example:
       tenure vmpool manifests
@@ -99,7 +102,7 @@ def _pools(names: Sequence[str], config_map_name: str | None, pool_ips: str | No
 
 def _agent_words(text: str) -> list[str]:
     """Return the options of an agent; raise ``Invalid`` for what `tenure vmpool agent` would not take."""
-    from tenure.doors.cli.commands.vmpool.run_pool_agent import agent
+    from tenure.doors.cli.commands.vmpool.run_pool_agent import agent, read_decider
 
     try:
         words = shlex.split(text)
@@ -109,6 +112,7 @@ def _agent_words(text: str) -> list[str]:
     except click.UsageError as error:
         raise Invalid(f"--agent-options: {error.format_message()}") from None
     read_cleanup(dict(said))
+    read_decider(dict(said))
     return words
 
 

@@ -18,11 +18,13 @@ from tenure.doors.cli.commands.vmpool.open_vm_pool import (
     setting_option,
 )
 from tenure.doors.cli.commands.vmpool.pool_care import OUTSIDE_POOL
+from tenure.doors.cli.commands.vmpool.program_words import program_words
 from tenure.doors.cli.commands.vmpool.seconds_option import seconds_above_zero
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.output.print_answer import answer, echo, json_line
 from tenure.doors.cli.session import Session, pass_session
 from tenure.integrations.vmpool.vm_pool_settings import SOURCES, VMPoolSettings
+from tenure.kernel.errors import Invalid
 
 
 @command("agent")
@@ -46,6 +48,31 @@ from tenure.integrations.vmpool.vm_pool_settings import SOURCES, VMPoolSettings
 )
 @click.option(
     "--take-over", is_flag=True, help="This machine has taken the place of another one of its name: it is gone."
+)
+@click.option(
+    "--resize", is_flag=True, help="Let the pool grow and shrink as `tenure vmpool resize` says; one agent does."
+)
+@click.option(
+    "--resize-every",
+    metavar="SECONDS",
+    type=seconds_above_zero,
+    default=10.0,
+    show_default=True,
+    help="How often the size is looked at.",
+)
+@click.option(
+    "--make-command",
+    metavar="WORDS",
+    help="Make a VM by a program, without a shell; {pool}, {request} and {ip} are replaced. It prints the address.",
+)
+@click.option("--remove-command", metavar="WORDS", help="Remove a VM that has left the pool by a program; as above.")
+@click.option(
+    "--make-timeout",
+    metavar="SECONDS",
+    type=seconds_above_zero,
+    default=600.0,
+    show_default=True,
+    help="For each VM that is made or removed.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where /livez, /readyz and /metrics are served.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8082, show_default=True, help="0 takes a free one.")
@@ -78,7 +105,7 @@ def agent(
     """
     agents = loaded("pool_agent")
     settings = agents.AgentSettings(
-        read_cleanup(said), mode, every, retry_cleanup, adaptor_start_file, host, port, take_over
+        read_cleanup(said), mode, every, retry_cleanup, adaptor_start_file, host, port, take_over, read_decider(said)
     )
     pool_settings = read_all_settings(said)
     if check:
@@ -86,6 +113,22 @@ def agent(
         return
     log_to_stderr(log, stamped=True)
     asyncio.run(_run(session, pool_settings, settings, **said))
+
+
+def read_decider(said: dict[str, Any]) -> Any:
+    """Take the options of a decider out of those that were said; return nothing if this agent does not decide."""
+    names = ("resize", "resize_every", "make_command", "remove_command", "make_timeout")
+    decides, every_s, make, remove, timeout_s = (said.pop(name) for name in names)
+    if not decides:
+        if make or remove:
+            raise Invalid(f"--{'make' if make else 'remove'}-command: it is for an agent that decides: --resize")
+        return None
+    words = [
+        () if text is None else program_words(text, option)
+        for text, option in ((make, "--make-command"), (remove, "--remove-command"))
+    ]
+    programs = loaded("sizing.vm_programs").VMPrograms(*words, timeout_s=timeout_s)
+    return loaded("sizing.size_decider").DeciderSettings(programs, every_s)
 
 
 async def _run(

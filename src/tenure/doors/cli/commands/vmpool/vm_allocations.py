@@ -189,6 +189,7 @@ def status_document(found: "VMPoolStatus", place: str) -> dict[str, Any]:
         "available": found.available,
         "in_use": found.in_use,
         "pool_size": found.pool_size,
+        "list_generation": found.list_generation,
         "draining": list(found.draining),
         "cleanup_failed": failed,
         "is_there": found.is_there,

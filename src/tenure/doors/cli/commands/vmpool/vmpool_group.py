@@ -17,6 +17,8 @@ VERBS = {
         "repair": "vmpool.pool_care:repair",
         "recover": "vmpool.recover_node:recover",
         "move": "vmpool.move_vm_pool:move",
+        "size": "vmpool.resize_vm_pool:size",
+        "resize": "vmpool.resize_vm_pool:resize",
         "agent": "vmpool.run_pool_agent:agent",
         "manifests": "vmpool.print_pool_manifests:manifests",
     },

@@ -1,0 +1,1 @@
+"""Pools that grow and shrink (VS9)."""
