@@ -64,8 +64,3 @@ def draw_vm_pools(measured: Sequence[Measured], nodes: int, cores: int, place: P
         place.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(place, format="svg", metadata={"Date": None, "Creator": None})
         plt.close(figure)
-
-
-def _text(samples: Sequence[Sample]) -> str:
-    failed = median(samples, "failed_share")
-    return f"{median(samples, 'rate'):.0f}/s" + (f", {failed:.0%} failed" if failed else "")

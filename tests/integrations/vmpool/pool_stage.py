@@ -15,6 +15,7 @@ from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
 from tenure.integrations.vmpool.config_map_swap import NOTES_KEY, STATE_KEY
+from tenure.integrations.vmpool.pool_changes import PoolObserver
 from tenure.integrations.vmpool.vm_pool_settings import DEFAULT_CONFIG_MAP, VMPoolSettings
 from tests.infrastructure.kube import ADMIN, KubeServer
 
@@ -133,9 +134,11 @@ class PoolStage:
         usual: dict[str, Any] = {"namespace": self.namespace, "node_name": "node-1", "operation_timeout_s": 10.0}
         return VMPoolSettings(pool_ips=ips or TWO, **{**usual, **words})
 
-    async def pool(self, *ips: str, client: ApiClient | None = None, **words: Any) -> AsyncVMPool:
+    async def pool(
+        self, *ips: str, client: ApiClient | None = None, observer: PoolObserver | None = None, **words: Any
+    ) -> AsyncVMPool:
         """Open a manager of its own, as another node would have."""
-        pool = AsyncVMPool(client or await self.client(), self.settings(*ips, **words))
+        pool = AsyncVMPool(client or await self.client(), self.settings(*ips, **words), observer=observer)
         self._pools.append(pool)
         return pool
 

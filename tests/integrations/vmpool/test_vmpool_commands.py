@@ -11,6 +11,7 @@ from tenure.doors.cli.output.vm_pool_json_keys import (
     VM_ALLOCATION,
     VM_POOL_FINDING,
     VM_POOL_RECOVERY,
+    VM_POOL_SIZE,
     VM_POOL_STATUS,
 )
 from tenure.integrations.vmpool.vm_pool_settings import SOURCES, SettingSource
@@ -309,3 +310,21 @@ def test_a_pool_is_moved_and_every_command_follows(site: Site) -> None:
     assert status.keys() == VM_POOL_STATUS.keys()
     assert (status["mode"], status["in_use"], status["available"]) == ("per-ip", 1, 5)
     assert site.text("vmpool", "move", "--to", "per-ip") == "the pool is in mode per-ip already\n"
+
+
+def test_a_pool_is_resized_and_every_command_follows(site: Site) -> None:
+    assert site.json("vmpool", "size") == {"is_sized": False}
+    site.text("vmpool", "allocate", "pod-1")
+
+    sized = site.json("vmpool", "resize", "--add", "192.0.2.1-192.0.2.2", "--remove", "192.168.3.10-192.168.3.15")
+
+    assert sized.keys() == VM_POOL_SIZE.keys()
+    assert (sized["ips"], len(sized["retiring"])) == (["192.0.2.1", "192.0.2.2"], 6)
+    assert site.json("vmpool", "allocate", "pod-2")["ip"] in sized["ips"]
+    assert site.json("vmpool", "status")["draining"] == ["192.168.3.13"]
+    code, error = site.error("vmpool", "resize", "--low", "2", "--high", "20%")
+    assert (code, "--low: it has to be below high" in error["message"]) == (2, True)
+    marks = site.json("vmpool", "resize", "--low", "1", "--high", "3", "--max", "9", "--from", "192.0.2.0/28")
+    assert marks["policy"]["prefix"] == "192.0.2.0/28"
+    assert "1 to 3 free" in site.text("vmpool", "size")
+    assert site.json("vmpool", "resize", "--keep-size")["policy"] is None

@@ -20,6 +20,7 @@ from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.machines.vm_return import StopEvent, followed
 from tenure.integrations.vmpool.metering.operation_count import OperationCount, one_operation, under_way
+from tenure.integrations.vmpool.metering.result_tally import MILLISECONDS, NEW
 from tenure.integrations.vmpool.modes.config_map_place import ConfigMapPlace
 from tenure.integrations.vmpool.modes.move_pool import MoveReport, move_alone
 from tenure.integrations.vmpool.modes.pool_fillers import without_generation
@@ -190,6 +191,8 @@ class AsyncVMPool:
         self._observer.operation(count.operation, count.result, count.seconds, count.attempts)
         if count.operation == "allocate" and not count.is_noted:
             self.places.tally.add(count.result)
+            if count.result == NEW:
+                self.places.tally.add(MILLISECONDS, round(1000 * count.seconds))
 
     async def allocate_once(self, request: AllocationRequest, probe: ReadinessProbe | None = None) -> VMAllocation:
         """Give an id its VM, without waiting for one; the whole operation is its caller's to count."""

@@ -105,7 +105,12 @@ def decide_release(
 def decide_repair(
     document: PoolDocument, pool: PoolLine, outside_pool: OutsidePool, node_name: str, now: datetime
 ) -> PoolChange[RepairReport]:
-    """Put a state right; nothing is written where nothing is wrong."""
+    """Put a state right; nothing is written where nothing is wrong.
+
+    Nothing is dropped by a list that is older than the pool's: a process that cannot reach the list may have one.
+    """
+    if document.notes.list_generation > pool.generation:
+        outside_pool = "keep"
     found = repair_state(document.state, pool, outside_pool=outside_pool)
     held = {entry.ip for entry in found.state.allocated.values() if not is_held_back(entry)}
     outside = sorted(held - pool.known)
@@ -144,9 +149,10 @@ def decide_hold_back(
     state = repair_state(replace(before.state, allocated={**kept, **new}), pool).state
     back = frozenset(each.ip for each in state.allocated.values() if is_held_back(each))
     filling = PoolFilling(state.available, back)
-    if state == document.state:
+    if state == document.state and document.notes.list_generation >= pool.generation:
         return PoolChange(filling)
     notes = with_repairs(document.notes, before.findings, TENURE_NODE, now)
+    notes = replace(notes, list_generation=max(notes.list_generation, pool.generation))
     return PoolChange(filling, state, notes, before.findings)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.runtime.process_probes import Sample, exposition
-from tenure.integrations.vmpool.metering.pool_sightings import RELEASED, TIMED, PoolSightings
-from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS
+from tenure.integrations.vmpool.metering.pool_sightings import RELEASED, PoolSightings
+from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS, TIMED
 from tenure.integrations.vmpool.pool_document import PoolDocument
 from tenure.integrations.vmpool.state.held_back import is_held_back
 from tenure.integrations.vmpool.state.state_repair import PoolLine

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tenure.integrations.vmpool.metering.pool_sightings import RELEASED, TIMED, PoolSightings
-from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS, NEW
+from tenure.integrations.vmpool.metering.pool_sightings import RELEASED, PoolSightings
+from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS, NEW, TIMED
 from tenure.integrations.vmpool.pool_document import PoolDocument
 from tenure.integrations.vmpool.state.pool_notes import PoolNotes, PoolPlacement
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
@@ -75,3 +75,9 @@ def test_an_id_that_gets_its_vm_again_is_a_new_allocation() -> None:
     totals = seen(pool("a"), again).totals
 
     assert (totals[NEW], totals[RELEASED]) == (1, 1)
+
+
+def test_in_other_modes_what_is_seen_is_counted_and_what_is_noted_only_timed() -> None:
+    totals = seen(pool("a", timed=3, milliseconds=30), pool("a", "b", timed=5, milliseconds=80)).totals
+
+    assert (totals[NEW], totals[TIMED], totals[MILLISECONDS]) == (1, 2, 50)

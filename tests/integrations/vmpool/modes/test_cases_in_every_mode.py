@@ -11,6 +11,7 @@ from tenure.integrations.vmpool.machines.vm_cleanup import function_cleanup
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.machines.vm_return import FixedWait
 from tenure.integrations.vmpool.pool_errors import NodeNameUnknown, VMNotReady, VMPoolExhausted
+from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tests.infrastructure.free_port import free_port
 from tests.integrations.vmpool.modes.mode_stage import ModeStage
@@ -285,8 +286,6 @@ async def test_vs10_a_caller_that_waits_gets_the_vm_that_is_released_meanwhile(e
 
 
 async def test_rendezvous_gives_an_id_its_old_vm_again(every: ModeStage) -> None:
-    if every.mode == "ledger":
-        pytest.skip("a ledger picks by itself")
     pool = await every.pool(*SIX, pool_pick="rendezvous")
     given = await pool.allocate("a")
     await pool.deallocate("a")
@@ -295,3 +294,25 @@ async def test_rendezvous_gives_an_id_its_old_vm_again(every: ModeStage) -> None
             await pool.deallocate(id)
 
     assert (await pool.allocate("a")).ip == given.ip
+
+
+async def test_vs7_an_agent_knows_conflicts_failures_and_times_of_others(
+    every: ModeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenure.integrations.vmpool.modes.noted_results.NOTED_EVERY_S", 0.0)
+    pool, settings = await every.pool(*TWO), every.stage.settings(*TWO, **every.words)
+    meter = PoolMeter("pool", settings.line)
+    agent = await every.pool(*TWO, observer=meter)
+    await agent.status()
+    for id in ("a", "b"):
+        await pool.allocate(id)
+    with pytest.raises(VMPoolExhausted):
+        await pool.allocate("c")
+    assert await pool.deallocate("a")
+    await pool.close()
+    await agent.status()
+
+    text = meter.text()
+    assert 'byom_pool_allocations_total{pool="pool",result="exhausted"} 1' in text
+    assert 'byom_pool_allocation_duration_seconds_count{pool="pool"} 2' in text
+    assert 'byom_pool_allocations_total{pool="pool",result="new"} 2' in text or every.mode != "configmap"

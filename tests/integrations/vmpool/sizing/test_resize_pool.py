@@ -226,3 +226,36 @@ async def test_kp7_the_shipped_roles_are_enough_to_resize_and_to_follow(
         watched = follower.lists.watch()
         assert (await anext(watched)).ips == (*THREE[1:], *NEW)
         await watched.aclose()  # type: ignore[attr-defined]
+
+
+async def test_notes_that_are_replaced_still_say_which_list_counts(sized: ModeStage) -> None:
+    before = sized.stage.object()["data"]
+    sized.stage.put_object({"data": {**before, "tenure-notes": "{rubbish"}})
+    late = await sized.pool(*THREE)
+
+    assert (await late.repair()).findings
+    assert {*await all_free(late)} == {*THREE[1:], NEW[0]}, "without notes, each call reads the list"
+    assert (await (await sized.pool(*THREE)).repair(replace_unreadable=True)).replaced == ("notes",)
+    assert sized.stage.notes()["listGeneration"] == 1
+    assert await all_free(await sized.pool(*THREE)) == {*THREE[1:], NEW[0]}
+
+
+async def test_vs9_a_node_that_does_not_reach_the_list_drops_nothing_by_its_own(
+    stage: PoolStage, tmp_path: Path
+) -> None:
+    """A node of a pool in a ledger needs no cluster, and then knows its own list only."""
+    async with mode_stage(stage, "ledger", tmp_path) as opened:
+        pool = await opened.pool(*THREE)
+        await pool.resize(add=NEW, remove=THREE)
+        async with deciding(pool):
+            await until(lambda: _is_gone(pool))
+        given = await pool.allocate("new")
+        alone = AsyncVMPool(None, stage.settings(*THREE, **opened.words, outside_pool="drop"))
+
+        await alone.repair()
+
+        assert await alone.get("new") == given
+        assert (await alone.allocate("more")).ip in NEW
+        with pytest.raises(VMPoolExhausted):
+            await alone.allocate("one-too-many")
+        await alone.close()

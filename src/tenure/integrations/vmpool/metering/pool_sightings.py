@@ -8,7 +8,7 @@ known from the notes alone. Cost of a look: O(n) look-ups.
 from collections import Counter
 from collections.abc import Mapping
 
-from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS, NEW
+from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, MILLISECONDS, NEW, TIMED
 from tenure.integrations.vmpool.pool_document import PoolDocument
 from tenure.integrations.vmpool.state.held_back import is_held_back
 
@@ -16,8 +16,6 @@ Sighting = tuple[str, str, object]
 """An allocation: its id, its IP, and since when."""
 
 RELEASED = "released"
-TIMED = "timed"
-"""How many allocations the milliseconds are of."""
 FAILURES = ("existing", "exhausted", "conflict", "error")
 
 
@@ -54,6 +52,6 @@ class PoolSightings:
         short_lived = max(0, noted[NEW] - came)
         self.totals[NEW] += came + short_lived
         self.totals[RELEASED] += went + short_lived
-        self.totals[TIMED] += noted[NEW]
+        self.totals[TIMED] += noted[NEW] + noted[TIMED]
         for name in (*FAILURES, CONFLICTS, MILLISECONDS):
             self.totals[name] += noted[name]

@@ -13,6 +13,8 @@ CONFLICTS = "conflicts"
 """Writes that another writer was faster than; a result ``conflict`` is a call that has failed of them."""
 MILLISECONDS = "milliseconds"
 """Of the allocations that are counted as new, until their write was sent."""
+TIMED = "timed"
+"""How many allocations the milliseconds are of; in the notes, of those that are not counted there as new."""
 
 
 class ResultTally:

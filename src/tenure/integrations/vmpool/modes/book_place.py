@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 
 from tenure.integrations.vmpool.config_map_swap import SwapLost
 from tenure.integrations.vmpool.metering.operation_count import count_try
+from tenure.integrations.vmpool.metering.result_tally import CONFLICTS, ResultTally
 from tenure.integrations.vmpool.modes.allocation_book import AllocationBook, StoredNotes
 from tenure.integrations.vmpool.modes.config_map_place import moved_notes
+from tenure.integrations.vmpool.modes.noted_results import NotedResults
 from tenure.integrations.vmpool.modes.pool_fillers import (
     filler_of,
     is_filler,
@@ -66,9 +68,14 @@ class BookPlace:
     observer: PoolObserver = field(default_factory=NoObserver)
     check: Callable[[], None] = field(default=lambda: None, repr=False)
     """Raises if this process must not move the pool any more: another one may have gone on with it."""
+    tally: ResultTally = field(default_factory=ResultTally, repr=False)
+    _results: NotedResults = field(init=False, repr=False)
     _held: set[str] = field(default_factory=set, repr=False)
     _looked_at: float = field(default=float("-inf"), repr=False)
     _healed_at: float = field(default=float("-inf"), repr=False)
+
+    def __post_init__(self) -> None:
+        self._results = NotedResults(self.book, self.tally)
 
     async def allocate(self, request: AllocationRequest) -> VMAllocation:
         """Give an id its VM. Cost: what ``AllocationBook.take`` costs; a look at the pool now and then."""
@@ -161,6 +168,7 @@ class BookPlace:
                         break
                     audit(PoolEvent.CONFLICT, operation=operation, **about, attempt=attempt)
                     self.observer.conflict(operation)
+                    self.tally.add(CONFLICTS)
             call.word = change.word
             self._report(change, call)
             return change.result
@@ -240,6 +248,7 @@ class BookPlace:
 
     async def close(self) -> None:
         """Let go of the book."""
+        await self._results.close()
         await self.book.close()
 
     async def _fill(self, entry: VMAllocation, to: str) -> bool:
@@ -272,6 +281,7 @@ class BookPlace:
             self._held.add(ip)
             passed, is_fresh = passed + 1, False
             self.observer.conflict("allocate")
+            self.tally.add(CONFLICTS)
             audit(PoolEvent.CONFLICT, operation="allocate", **call.about, ip=ip, attempt=call.attempts)
             call.attempts += 1
 
@@ -346,6 +356,7 @@ class BookPlace:
             raise
         finally:
             count_try(self.observer, operation, call.word, time.monotonic() - began, call.attempts)
+            self._results.note_soon()
 
     @contextlib.asynccontextmanager
     async def _in_time(self, timeout_s: float | None = None) -> AsyncIterator[None]:

@@ -114,7 +114,7 @@ class ConfigMapMending:
             _check_here(stored, entries)
         if not reasons:
             return None
-        kept = PoolNotes() if notes.problem else notes
+        kept = PoolNotes(list_generation=self.settings.line.generation) if notes.problem else notes
         if "state" in reasons:
             kept = replace(kept, cleanup_failed={}, draining={})
         return _Replacement(reasons, state, kept.with_line(HistoryLine(at, "repair", "", "", node_name)))

@@ -59,6 +59,7 @@ class ConfigMapPlace:
         follow: FollowList = no_list,
     ) -> None:
         self._settings = settings
+        self._follow = follow
         self._swap = ConfigMapSwap(client, settings.namespace, settings.config_map_name)
         self._mending = ConfigMapMending(self._swap, settings)
         self._own = OwnAllocations(settings.line)
@@ -220,6 +221,8 @@ class ConfigMapPlace:
 
     async def replace_unreadable(self, node_name: str) -> RepairReport | None:
         """Replace what cannot be read by a fresh state or fresh notes, after a copy; nothing if all can be read."""
+        # Fresh notes say which list of addresses counts, as those did that cannot be read.
+        await self._follow(PoolNotes(problem="not read yet"))
         return await self._mending.replace_unreadable(node_name)
 
 

@@ -59,6 +59,8 @@ class LedgerAllocations:
     line: PoolLine
     """The addresses; a list that has changed is taken into the plan with the next call."""
     token: str | None = None
+    policy: str | None = None
+    """How the ledger picks; none: as the plan says, by the hash of the owner."""
     _ledger: AsyncLedger | None = field(default=None, repr=False)
     _prepared: int = field(default=-1, repr=False)
     """The generation of the list that is in the plan."""
@@ -82,7 +84,8 @@ class LedgerAllocations:
 
     async def _picked(self, ledger: AsyncLedger, entry: VMAllocation, request: str) -> TakenVM | None:
         try:
-            return _taken(await ledger.allocate(self.network, **_wish(entry, request)), request, 1)
+            held = await ledger.allocate(self.network, policy=self.policy, **_wish(entry, request))
+            return _taken(held, request, 1)
         except PoolExhausted:
             return None
 

@@ -138,8 +138,10 @@ class PoolPlaces:
                 needed = "the pool is in a ledger: name its URL (VM_POOL_LEDGER)"
                 raise Invalid(f"pool_ledger: {needed}", field="pool_ledger")
             token = settings.pool_token or None
-            book = LedgerAllocations(settings.pool_ledger, name, settings.line, token)
-            return BookPlace(book, settings, observer or NoObserver(), self._check)
+            # An id gets its old VM again whenever that is free: a ledger remembers which one it was.
+            policy = "sticky" if settings.pool_pick == "rendezvous" else None
+            book = LedgerAllocations(settings.pool_ledger, name, settings.line, token, policy)
+            return BookPlace(book, settings, observer or NoObserver(), self._check, self.tally)
         if self.client is None:
             raise Invalid(NO_CLIENT, field="client")
         if mode == "configmap":
@@ -151,7 +153,7 @@ class PoolPlaces:
         else:
             shards = ShardCells(self.client, settings.namespace, root, settings.pool_shards, requests)
             cells = CellAllocations(shards)
-        return BookPlace(cells, settings, observer or NoObserver(), self._check)
+        return BookPlace(cells, settings, observer or NoObserver(), self._check, self.tally)
 
     def _check(self) -> None:
         """Ask what ``check`` is at that moment."""

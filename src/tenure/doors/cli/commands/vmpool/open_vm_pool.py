@@ -125,11 +125,13 @@ def _in_words_of_options() -> Iterator[None]:
         raise Invalid(f"--pool: {str(error).removeprefix(POOLS + ': ')}") from None
 
 
-def run_on_pool(said: dict[str, Any], work: "Callable[[AsyncVMPool], Awaitable[T]]") -> T:
-    """Open the one pool that the options name, and do one piece of work on it."""
+def run_on_pool(
+    said: dict[str, Any], work: "Callable[[AsyncVMPool], Awaitable[T]]", *, is_clustered: bool = False
+) -> T:
+    """Open the one pool that the options name, and do one piece of work on it; some need a cluster in every mode."""
     _log(said.pop("log"))
     settings = read_settings(said)
-    return run_alone(_on_pools((settings,), lambda pools: work(pools[0]), **said))
+    return run_alone(_on_pools((settings,), lambda pools: work(pools[0]), **said, is_clustered=is_clustered))
 
 
 def run_on_pools(said: dict[str, Any], work: "Callable[[AsyncVMPoolList], Awaitable[T]]") -> T:
@@ -157,8 +159,9 @@ async def _on_pools(
     work: "Callable[[Sequence[AsyncVMPool]], Awaitable[T]]",
     kubeconfig: str | None,
     kube_context: str | None,
+    is_clustered: bool = False,
 ) -> T:
-    async with opened_pools(settings, kubeconfig, kube_context) as pools:
+    async with opened_pools(settings, kubeconfig, kube_context, is_clustered=is_clustered) as pools:
         return await work(pools)
 
 
@@ -168,11 +171,13 @@ async def opened_pools(
     kubeconfig: str | None,
     kube_context: str | None,
     observers: "Sequence[PoolObserver | None]" = (),
+    *,
+    is_clustered: bool = False,
 ) -> "AsyncIterator[list[AsyncVMPool]]":
     """Give pools, with a client of their own; those in a ledger need no cluster, and have one only if it is named."""
     credentials = loaded("runtime.credentials", "kubernetes")
     pools, identity = loaded("async_vm_pool"), loaded("node_identity")
-    is_clustered = any(each.pool_mode != "ledger" for each in settings) or kubeconfig or kube_context
+    is_clustered |= any(each.pool_mode != "ledger" for each in settings) or bool(kubeconfig or kube_context)
     try:
         async with contextlib.AsyncExitStack() as stack:
             client = None

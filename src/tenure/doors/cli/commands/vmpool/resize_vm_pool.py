@@ -35,7 +35,7 @@ def size(session: Session, **said: Any) -> None:
     For example:
       tenure vmpool size
     """
-    found = run_on_pool(said, lambda pool: pool.sizing())
+    found = run_on_pool(said, lambda pool: pool.sizing(), is_clustered=True)
     _show(session, found)
 
 
@@ -65,7 +65,7 @@ def resize(session: Session, add: str | None, remove: str | None, keep_size: boo
 
     For example:
       tenure vmpool resize --add 192.0.2.30-192.0.2.39
-      tenure vmpool resize --remove 192.0.2.30
+      tenure vmpool resize --remove 192.0.2.29
       tenure vmpool resize --low 5 --high 15 --max 100 --from 192.0.2.0/24
     """
     policy = read_size_policy({name: said.pop(name) for name in POLICY})
@@ -74,7 +74,7 @@ def resize(session: Session, add: str | None, remove: str | None, keep_size: boo
         changes[name] = () if text is None else _addresses(text, f"--{name}")
     if not (add or remove or policy or keep_size):
         raise Invalid("--add: nothing is to be changed; `tenure vmpool size` shows what is")
-    found = run_on_pool(said, lambda pool: pool.resize(**changes))
+    found = run_on_pool(said, lambda pool: pool.resize(**changes), is_clustered=True)
     _show(session, found)
 
 

@@ -140,7 +140,8 @@ async def _run(
         loop.add_signal_handler(number, stopped.set)
     kind = loaded("pool_metrics").PoolMeter
     meters = [kind(each.config_map_name, each.line) for each in settings]
-    async with opened_pools(settings, observers=meters, **cluster) as pools:
+    decides = agent_settings.decider is not None
+    async with opened_pools(settings, observers=meters, **cluster, is_clustered=decides) as pools:
         await loaded("pool_agent").run_agent(
             pools, agent_settings, stopped, lambda port: _announce(session, pools, agent_settings.host, port)
         )
