@@ -36,6 +36,7 @@ ELSEWHERE = {
     "docs/tutorial/metal3-machine.md": "tests/integrations/kubernetes/metal3_data/test_machine_page.py plays it",
     "docs/tutorial/two-clusters.md": "tests/integrations/kubernetes/test_two_clusters_page.py plays it",
     "docs/howto/vm-pool.md": "tests/integrations/vmpool/test_vm_pool_page.py plays it with a real kubectl",
+    "docs/howto/vm-pool-sizing.md": "tests/integrations/vmpool/test_vm_pool_page.py plays it",
     "docs/tutorial/vm-pool.md": "tests/integrations/vmpool/test_vm_pool_page.py plays it with a real kubectl",
     "docs/reference/cli.md": "tests/doors/cli/test_reference.py runs each example on a site of its own",
 }

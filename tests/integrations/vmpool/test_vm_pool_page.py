@@ -27,6 +27,7 @@ from tests.infrastructure.kube import KubeServer, private_kube
 from tests.infrastructure.kube_controllers import controller_manager
 
 TUTORIAL, HOWTO, REFERENCE = (ROOT / "docs" / folder / "vm-pool.md" for folder in ("tutorial", "howto", "reference"))
+SIZING = ROOT / "docs" / "howto" / "vm-pool-sizing.md"
 MODES, README = ROOT / "docs" / "howto" / "vm-pool-modes.md", ROOT / "README.md"
 README_LINES = ("kubectl create namespace confidential", "tenure vmpool")
 OF_PROCESSES = ("byom_allocations", "byom_conflicts", "byom_operation")
@@ -77,6 +78,13 @@ def test_vs8_the_commands_of_the_howto_work_and_the_quota_refuses_the_pod_that_i
             Command(f"{pods}; grep -c created made; grep -o 'exceeded quota: pool-vms' made", QUOTA),
         ]
         assert played(server, told, tmp_path) == []
+
+
+@pytest.mark.proof
+def test_vs9_the_commands_of_the_page_on_sizing_let_a_pool_grow(tmp_path: Path) -> None:
+    text = SIZING.read_text("utf-8").replace("--resize-every 1", f"--resize-every 1 --port {free_port()}")
+    with private_kube() as server:
+        assert "\n".join(played(server, commands_of(text), tmp_path)) == ""
 
 
 @pytest.mark.proof

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ GPU, SPARE, LAST = ("10.1.0.1",), ("10.2.0.1",), ("10.3.0.1",)
 POOLS = {"gpu": GPU, "spare": SPARE, "last": LAST}
 
 
-async def listed(stage: PoolStage, *names: str, client: TroubledClient | None = None, **words: str) -> AsyncVMPoolList:
+async def listed(stage: PoolStage, *names: str, client: TroubledClient | None = None, **words: Any) -> AsyncVMPoolList:
     """Open pools as another node would, with a client of their own."""
     shared = client or await stage.client()
     wanted = names or tuple(POOLS)

@@ -339,8 +339,8 @@ async def test_an_error_that_none_foresaw_is_said_and_the_next_round_comes(
 async def test_a_start_file_that_tells_of_no_time_is_named(stage: RecoveryStage, tmp_path: Path) -> None:
     file = tmp_path / "started"
     file.touch()
-    os.utime(file, (10**12, 10**12))
-    looked = await one_round(stage, AgentSettings(adaptor_start_file=file), machine())
+    # Not a time that no calendar has: some file systems cut such times to one that it has.
+    looked = await one_round(stage, AgentSettings(adaptor_start_file=file / "below-a-file"), machine())
 
     assert looked.not_ready["pool"].startswith("adaptor_start_file: ")
 

@@ -153,7 +153,7 @@ async def test_what_cannot_be_done_is_refused_and_changes_nothing(sized: ModeSta
         ({}, "nothing is to be changed"),
     ):
         with pytest.raises(Invalid, match=said):
-            await pool.resize(**words)  # type: ignore[arg-type]
+            await pool.resize(**words)
 
     assert await pool.sizing() == before
 
@@ -173,8 +173,10 @@ async def test_a_list_that_was_deleted_or_is_rubbish_is_said_and_nothing_is_give
     fresh = await sized.pool(*THREE)
     with pytest.raises(Conflict, match="resize --add"):
         await fresh.allocate("a")
-    made = await knows.resize(add=NEW[1:])
+    made = await fresh.resize(add=NEW[1:])
+    assert made.ips == (*THREE, NEW[1]), "it begins again with the list of the settings"
     assert (await fresh.allocate("a")).ip in made.ips
+    assert (await knows.status()).list_generation == made.generation
 
 
 async def test_a_pool_that_is_being_moved_keeps_its_list(stage: PoolStage, tmp_path: Path) -> None:

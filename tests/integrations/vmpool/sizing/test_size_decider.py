@@ -199,7 +199,7 @@ async def check_under_load(every: ModeStage, tmp_path: Path, *, kills: int, node
     workers = [await every.pool(*FOUR, node_name=f"node-{number}", operation_timeout_s=60.0) for number in range(nodes)]
     with candidates(stage.kube, words, machines.folder, kills + 1):
         tasks = [asyncio.create_task(load(each, machines, stop, wrong, held)) for each in workers]
-        killed = set()
+        killed: set[int] = set()
         for _ in range(kills):
             await asyncio.sleep(random.uniform(0.5, 2.0))
             await until(lambda: leader(stage.kube, stage.namespace) not in (0, *killed), 60)

@@ -71,6 +71,11 @@ class ConfigMapMending:
             audit(PoolEvent.REPAIRED, node=node_name, reason=f"{key} was in binaryData, and is in data now")
         return tuple(misplaced_finding(key) for key in texts)
 
+    async def stored_notes(self) -> PoolNotes:
+        """Return the notes, also where the list of addresses that they name is gone."""
+        async with self._in_time():
+            return notes_of(await self.swap.read())
+
     async def note_list(self, generation: int) -> None:
         """Note the generation of the list of addresses, and change nothing else; a state that is not there is not made.
 

@@ -207,6 +207,10 @@ class ConfigMapPlace:
 
         await self.change(MOVE, decide, {})
 
+    async def stored_notes(self) -> PoolNotes:
+        """Read what is noted, also where the list of addresses is gone that has to be followed. Cost: one read."""
+        return await self._mending.stored_notes()
+
     async def note_list(self, generation: int) -> None:
         """Note of which generation the list of addresses is, wherever the pool is (VS9). Cost: a read and a write."""
         await self._mending.note_list(generation)

@@ -72,7 +72,7 @@ async def change_list(
         places.check()
 
     async def work() -> SizedList:
-        notes = (await places.home.read_home()).notes
+        notes = await places.home.stored_notes()
         if notes.placement is not None and notes.placement.moves_to:
             to = notes.placement.moves_to
             raise Conflict(f"the pool is being moved to {to!r}: its list is changed when that has ended")

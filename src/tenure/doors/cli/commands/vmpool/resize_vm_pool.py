@@ -97,8 +97,8 @@ def read_size_policy(words: dict[str, Any]) -> SizePolicy | None:
     try:
         if "shrink_after" in said:
             said["shrink_after_s"] = said.pop("shrink_after")
-        marks = {name: read_watermark(said.pop(name), name) for name in ("low", "high")}
-        return SizePolicy(**marks, **said)
+        low, high = (read_watermark(said.pop(name), name) for name in ("low", "high"))
+        return SizePolicy(low=low, high=high, **said)
     except BadArgument as error:
         name, _, reason = str(error).partition(": ")
         option = OPTIONS.get(name, name.replace("_", "-"))
