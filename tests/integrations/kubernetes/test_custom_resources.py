@@ -27,21 +27,27 @@ POOL_SPEC: Object = {
         "drain": ["10.0.0.11", "10.0.0.12-10.0.0.13", "10.0.0.16/30"],
         "coolingSeconds": 31536000,
         "sticky": True,
+        "network": "vlan-7",
         "outlivesCluster": True,
         "namespaces": ["team-a", "*"],
         "ledger": {"network": "n", "realm": "east", "secretName": "s", "server": "https://ledger.example.org"},
     },
 }
 CONDITION = {"type": "Ready", "status": "False", "reason": "Full", "message": "m", "lastTransitionTime": TIME}
+COUNTS = {"total": 11, "free": 4, "used": 2, "kept": 5, "usedPercent": 33, "outside": 1, "waiting": 1}
 POOL_STATUS: Object = {
     "indexes": {"c1": "10.0.0.10", "c2": "10.0.0.14"},
     "lastUpdated": TIME,
     "tenure": {
         "observedGeneration": 1,
-        "addresses": {"total": 2**63 - 1, "free": 4, "used": 2, "kept": 5, "outside": 1, "waiting": 0},
-        "families": [{"family": "IPv4", "total": 11, "free": 4}, {"family": "IPv6", "total": 0, "free": 0}],
+        "addresses": {**COUNTS, "total": 2**63 - 1},
+        "families": [
+            {"family": "IPv4", "total": 11, "free": 4, "used": 2, "kept": 5, "usedPercent": 33},
+            {"family": "IPv6", "total": 0, "free": 0},
+        ],
         "reserving": [{"address": "10.0.0.15", "uid": "u", "kind": "IPClaim"}],
         "cooling": [{"address": "10.0.0.16", "until": TIME, "claim": "n/c1", "kind": "IPClaim"}],
+        "remembered": [{"address": "10.0.0.16", "claim": "n/c1", "kind": "IPClaim"}],
         "foreign": [{"address": "10.0.0.14", "name": "by-hand", "claim": "c2"}],
         "orphans": [{"address": "10.0.0.17", "name": "p-10-0-0-17", "since": TIME}],
         "ledger": {"network": "n", "observedAt": TIME},
@@ -232,13 +238,13 @@ async def test_a_list_shows_addresses_and_what_is_free(kube: KubeServer, client:
     waiting = stored(kube, IP_CLAIM, made(IP_CLAIM, namespace, "c2", spec={"pool": {"name": "p"}}))
     stored(kube, IP_ADDRESS, made(IP_ADDRESS, namespace, "p-10-0-0-10", spec=ADDRESS_SPEC))
     words: dict[str, Any] = {"content_type": MERGE_PATCH, "subresource": "status"}
-    await client.patch(IP_POOL, pool, {"status": {"tenure": {"addresses": {"free": 4, "total": 11}}}}, **words)
+    await client.patch(IP_POOL, pool, {"status": {"tenure": {"addresses": COUNTS}}}, **words)
     await client.patch(IP_CLAIM, has, {"status": {"tenure": {"address": "10.0.0.10"}}}, **words)
     await client.patch(IP_CLAIM, waiting, {"status": {"errorMessage": "Exhausted IP Pools"}}, **words)
     [pools], claims, [address] = [await rows(client, kind, namespace) for kind in (IP_POOL, IP_CLAIM, IP_ADDRESS)]
 
     assert {key: value for key, value in pools.items() if key != "Age"} == {
-        "Name": "p", "Cluster": "c", "Free": 4, "Total": 11, "Strategy": "random",
+        "Name": "p", "Cluster": "c", "Free": 4, "Used": 2, "Total": 11, "Used%": 33, "Waiting": 1, "Strategy": "random",
     }  # fmt: skip
     assert [(each["Name"], each["Address"], each["Pool"], each["Message"]) for each in claims] == [
         ("c1", "10.0.0.10", "p", None), ("c2", None, "p", "Exhausted IP Pools"),

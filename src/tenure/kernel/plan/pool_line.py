@@ -110,6 +110,24 @@ class Line:
                 high = min((last - piece.first) // piece.unit_size, piece.count - 1)
                 yield piece.start + low, piece.start + high
 
+    def between(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Return the intervals of the line that ``first..last`` lies over, in order and joined.
+
+        O(log n) of the pieces where these are written in order of address, else O(n).
+        """
+        if not self.ascending:
+            return sorted(_joined(sorted(self.numbers(first, last))))
+        index = max(bisect_right(self._firsts, first) - 1, 0)
+        if index < len(self.pieces) and self.pieces[index].last < first:
+            index += 1
+        at_end = bisect_right(self._firsts, last) - 1
+        if index > at_end:
+            return []
+        low, high = self.pieces[index], self.pieces[at_end]
+        begins = low.start + max(first - low.first, 0) // low.unit_size
+        ends = high.start + min((last - high.first) // high.unit_size, high.count - 1)
+        return [(begins, ends)]
+
     def taken(self, spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
         """Turn held spans, sorted by position, into intervals of the line, sorted and joined."""
         if len(self.pieces) == 1:

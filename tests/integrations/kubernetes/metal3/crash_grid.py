@@ -21,7 +21,6 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_POOL,
     OWN_ADDRESS,
     PAUSED,
-    WISHED_ADDRESS,
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
@@ -132,14 +131,14 @@ async def delete_one(user: IpamUser, cell: str) -> None:
 
 
 async def two_served_cooling(user: IpamUser, cell: str) -> None:
-    """Create a pool whose released addresses cool off, and two claims."""
-    await claims_then_pool(user, cell, "ab", tenure={"coolingSeconds": 3600})
+    """Create a pool whose released addresses cool off, and are remembered for their claims; and two claims."""
+    await claims_then_pool(user, cell, "ab", tenure={"coolingSeconds": 3600, "sticky": True})
 
 
 async def claim_both_again(user: IpamUser, cell: str) -> None:
     """Create a claim that must not get the released address, and then the claim again that had it."""
     await user.claim(f"{cell}-c", cell)
-    await user.claim(f"{cell}-a", cell, annotations={WISHED_ADDRESS: "10.0.0.1"})
+    await user.claim(f"{cell}-a", cell)
 
 
 async def delete_both(user: IpamUser, cell: str) -> None:

@@ -55,7 +55,8 @@ def test_c1_c2_a_claim_gets_the_first_address_and_the_objects_say_so(served: Nam
     assert stored["metadata"]["finalizers"] == [POOL_FINALIZER]
     assert stored["status"]["lastUpdated"]
     until(lambda: not served.status().get("reserving"))
-    assert served.status()["addresses"] == {"total": 3, "free": 2, "used": 1, "kept": 0, "outside": 0, "waiting": 0}
+    counts = {"total": 3, "free": 2, "used": 1, "kept": 0, "usedPercent": 33, "outside": 0, "waiting": 0}
+    assert served.status()["addresses"] == counts
     assert served.status()["conditions"][0]["reason"] == "Serving"
 
 

@@ -35,12 +35,23 @@ def test_e1_e10_a_pool_of_a_cluster_is_labelled_and_owned(clustered: Namespace) 
     assert len((clustered.get(IP_POOL, "moved") or {})["metadata"]["ownerReferences"]) == 1
 
 
-def test_a_pool_that_outlives_its_cluster_is_not_owned(clustered: Namespace) -> None:
+def test_6_17_a_pool_that_outlives_its_cluster_is_not_owned_and_goes_on_without_it(clustered: Namespace) -> None:
+    def owners() -> list[str]:
+        return [each["name"] for each in (clustered.get(IP_POOL, "p") or {})["metadata"].get("ownerReferences") or ()]
+
     cluster(clustered, "c")
     clustered.pool("p", "10.0.0.1-10.0.0.9", clusterName="c", tenure={"outlivesCluster": True})
     clustered.claim("c1")
     clustered.served("c1")
-    assert "ownerReferences" not in (clustered.get(IP_POOL, "p") or {})["metadata"]
+    assert owners() == []
+    clustered.patch(IP_POOL, "p", {"spec": {"tenure": {"outlivesCluster": False}}})
+    until(lambda: owners() == ["c"])
+    clustered.patch(IP_POOL, "p", {"spec": {"tenure": {"outlivesCluster": True}}})
+    until(lambda: owners() == [])
+    clustered.delete(V1BETA1, "c")
+    clustered.gone(V1BETA1, "c")
+    clustered.claim("c2")
+    assert (clustered.ip("c2"), clustered.ip("c1")) == ("10.0.0.2", "10.0.0.1")
 
 
 def test_e2_nothing_is_given_before_the_cluster_is_there(clustered: Namespace) -> None:

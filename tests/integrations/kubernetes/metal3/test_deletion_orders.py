@@ -11,7 +11,7 @@ import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, CLUSTER_API, METAL3
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL, is_terminating
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL, is_terminating
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.resource_types import (
@@ -333,3 +333,21 @@ def _everywhere(space: Namespace, kind: ResourceType) -> list[Object]:
             raise
         return []
     return found
+
+
+def test_6_17_a_pool_that_outlives_its_cluster_keeps_its_claims_when_the_garbage_is_collected(place: Namespace) -> None:
+    """Its twin, which does not, goes with the cluster as soon as its claims are gone."""
+    place.create(CLUSTER, "c", {})
+    for name, outlives in (("stays", True), ("goes", False)):
+        place.pool(name, "10.0.0.1-10.0.0.9", clusterName="c", tenure={"outlivesCluster": outlives})
+        place.claim(f"{name}-a", name)
+        place.served(f"{name}-a")
+    delete(place, CLUSTER, "c")
+    place.gone(CLUSTER, "c")
+    until(lambda: (place.get(IP_POOL, "goes") or {})["metadata"].get("deletionTimestamp"))
+    place.delete(IP_CLAIM, "goes-a")
+    place.gone(IP_POOL, "goes")
+
+    place.claim("stays-b", "stays")
+    assert [place.ip("stays-a"), place.ip("stays-b")] == ["10.0.0.1", "10.0.0.2"]
+    assert "deletionTimestamp" not in (place.get(IP_POOL, "stays") or {})["metadata"]

@@ -24,6 +24,10 @@ def bound_to(network: str) -> dict[str, Any]:
     return {"tenure": {"ledger": {"network": network, "realm": "east", "secretName": "s"}}}
 
 
+def on(network: str) -> dict[str, Any]:
+    return {"tenure": {"network": network}}
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_whatever_pools_come_change_and_go_the_overlaps_are_those_of_all_pairs(seed: int) -> None:
     chance = random.Random(seed)
@@ -36,14 +40,21 @@ def test_whatever_pools_come_change_and_go_the_overlaps_are_those_of_all_pairs(s
         else:
             firsts = [chance.randrange(1, 200) for _ in range(chance.randrange(4))]
             ranges = [f"10.0.0.{each}-10.0.0.{min(each + chance.randrange(20), 254)}" for each in firsts]
-            known[key] = spec_of(*ranges, **(bound_to("lan") if chance.random() < 0.2 else {}))
+            known[key] = spec_of(*ranges, **chance.choice(({}, {}, bound_to("lan"), on("lan"), on("dmz"))))
             overlaps.lay(key, known[key])
         for one in known:
             assert overlaps.others(one) == {
                 other: common
                 for other in sorted(known)
-                if other != one and other[0] == one[0] and (common := first_common(known[one], known[other]))
+                if other != one
+                and is_one_network(one, other, known)
+                and (common := first_common(known[one], known[other]))
             }
+
+
+def is_one_network(one: PoolId, other: PoolId, known: dict[PoolId, PoolSpec]) -> bool:
+    named = known[one].network, known[other].network
+    return named[0] == named[1] and (bool(named[0]) or one[0] == other[0])
 
 
 def first_common(one: PoolSpec, other: PoolSpec) -> AddressRange | None:
@@ -87,12 +98,27 @@ def test_pools_on_one_network_of_a_ledger_do_not_collide() -> None:
     assert set(overlaps.others(PoolId("n", "a"))) == {PoolId("n", "c"), PoolId("n", "d")}
 
 
+def test_6_5_pools_that_name_one_network_are_compared_across_namespaces_and_others_not_at_all() -> None:
+    overlaps = PoolOverlaps()
+    networks = {"n/a": on("vlan-7"), "m/b": on("vlan-7"), "n/c": on("vlan-8"), "n/d": {}, "m/e": {}}
+    for name, more in networks.items():
+        key = PoolId(*name.split("/"))
+        overlaps.lay(key, spec_of("10.0.0.1-10.0.0.9", **more))
+    assert {key: set(overlaps.others(key)) for key in (PoolId("n", "a"), PoolId("n", "c"), PoolId("n", "d"))} == {
+        PoolId("n", "a"): {PoolId("m", "b")}, PoolId("n", "c"): set(), PoolId("n", "d"): set(),
+    }  # fmt: skip
+
+    overlaps.lay(PoolId("m", "b"), spec_of("10.0.0.1-10.0.0.9"))
+    assert (overlaps.others(PoolId("n", "a")), set(overlaps.others(PoolId("m", "e")))) == ({}, {PoolId("m", "b")})
+
+
 def test_five_pools_are_named_and_the_others_counted() -> None:
     others = {PoolId("n", f"p{number}"): parse_range(format_address(number)) for number in range(8)}
 
-    assert overlap_text(others).count("with IPPool") == 5
-    assert "addresses with 3 more" in overlap_text(others)
-    assert overlap_text({}) == ""
+    assert overlap_text(PoolId("n", "p"), others).count("with IPPool p") == 5
+    assert overlap_text(PoolId("m", "p"), others).count("with IPPool n/p") == 5
+    assert "addresses with 3 more" in overlap_text(PoolId("n", "p"), others)
+    assert overlap_text(PoolId("n", "p"), {}) == ""
 
 
 def test_500_pools_of_the_same_addresses_are_compared_within_a_second() -> None:

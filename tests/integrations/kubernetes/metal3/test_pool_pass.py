@@ -125,7 +125,8 @@ async def test_a_claim_that_waits_in_a_pool_that_was_cut_holds_no_reservation() 
     assert stage.status("c") == {"errorMessage": "Exhausted IP Pools"}
     assert stage.given() == {"hand": "10.0.0.9"}
     assert "reserving" not in status
-    assert status["addresses"] == {"total": 1, "free": 0, "used": 1, "kept": 0, "outside": 0, "waiting": 1}
+    counts = {"total": 1, "free": 0, "used": 1, "kept": 0, "usedPercent": 100, "outside": 0, "waiting": 1}
+    assert status["addresses"] == counts
 
 
 async def test_an_address_that_a_claim_names_outside_of_the_pool_is_not_counted() -> None:
@@ -138,7 +139,8 @@ async def test_an_address_that_a_claim_names_outside_of_the_pool_is_not_counted(
     await stage.settle()
 
     status = stage.objects["ippools", "p"]["status"]["tenure"]
-    assert status["addresses"] == {"total": 4, "free": 1, "used": 1, "kept": 2, "outside": 1, "waiting": 1}
+    counts = {"total": 4, "free": 1, "used": 1, "kept": 2, "usedPercent": 50, "outside": 1, "waiting": 1}
+    assert status["addresses"] == counts
     assert status["outside"] == [{"address": "192.0.2.8", "name": "hand"}]
     assert stage.status("moved")["errorMessage"] == "Address 192.0.2.7 is not one that IPPool p gives"
 

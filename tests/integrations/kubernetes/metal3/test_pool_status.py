@@ -5,7 +5,16 @@ from typing import Any
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import STORED_INDEXES, WHOLE_AGAIN
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
-from tenure.integrations.kubernetes.metal3.pool_status import LARGEST, own_status, shown_indexes, status_changes
+from tenure.integrations.kubernetes.metal3.pool_status import (
+    LARGEST,
+    LeaderNotes,
+    own_status,
+    shown_indexes,
+    status_changes,
+    used_percent,
+)
+
+NOTES = LeaderNotes([], [], [])
 
 
 def pool(**status: Any) -> dict[str, Any]:
@@ -28,11 +37,11 @@ def test_kd4_indexes_are_empty_above_5000_entries_and_whole_again_below_4500() -
 def test_a_status_that_is_right_is_not_written() -> None:
     record = PoolRecord()
     record.book.lay(read_pool_spec({"namePrefix": "p", "pools": [{"subnet": "10.0.0.0/24"}]}))
-    own = own_status(record, pool(), [], ("", ""), [])
+    own = own_status(record, pool(), NOTES, ("", ""), [])
     changes = status_changes(pool(), {"c": "10.0.0.1"}, own)
     assert changes["indexes"] == {"c": "10.0.0.1"}
     written = {"indexes": {"c": "10.0.0.1"}, "tenure": {name: value for name, value in own.items() if value}}
-    again = own_status(record, pool(**written), [], ("", ""), [])
+    again = own_status(record, pool(**written), NOTES, ("", ""), [])
     assert status_changes(pool(**written), {"c": "10.0.0.1"}, again) == {}
     gone = status_changes(pool(**written), {}, again)
     assert gone["indexes"] == {"c": None}
@@ -42,9 +51,10 @@ def test_a_status_that_is_right_is_not_written() -> None:
 def test_counts_that_no_integer_holds_are_written_as_the_largest() -> None:
     record = PoolRecord()
     record.book.lay(read_pool_spec({"namePrefix": "p", "pools": [{"subnet": "fd00::/32"}]}))
-    own = own_status(record, pool(), [], ("", ""), [])
+    own = own_status(record, pool(), NOTES, ("", ""), [])
     assert own["addresses"]["total"] == own["addresses"]["free"] == LARGEST
-    assert own["families"] == [{"family": "IPv6", "total": LARGEST, "free": LARGEST}]
+    counts = {"total": LARGEST, "free": LARGEST, "used": 0, "kept": 0, "usedPercent": 0}
+    assert own["families"] == [{"family": "IPv6", **counts}]
 
 
 def test_a_condition_keeps_its_time_until_it_changes() -> None:
@@ -52,8 +62,14 @@ def test_a_condition_keeps_its_time_until_it_changes() -> None:
     record.book.lay(read_pool_spec({"namePrefix": "p", "pools": [{"subnet": "10.0.0.0/24"}]}))
     since = "2020-01-01T00:00:00Z"
     known = pool(tenure={"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}]})
-    (ready,) = own_status(record, known, [], ("", ""), [])["conditions"]
+    (ready,) = own_status(record, known, NOTES, ("", ""), [])["conditions"]
     assert (ready["lastTransitionTime"], ready["reason"]) == (since, "Serving")
-    (waits,) = own_status(record, known, [], ("Exhausted", "3 claims wait for an address"), [])["conditions"]
+    (waits,) = own_status(record, known, NOTES, ("Exhausted", "3 claims wait for an address"), [])["conditions"]
     assert waits["lastTransitionTime"] != since
     assert (waits["status"], waits["reason"]) == ("False", "Exhausted")
+
+
+def test_6_6_a_hundred_percent_is_full_and_nothing_percent_is_empty() -> None:
+    counts = [(0, 0), (0, 9), (1, 2**70), (1, 2), (999, 1), (9, 0)]
+
+    assert [used_percent(used, free) for used, free in counts] == [0, 0, 1, 33, 99, 100]

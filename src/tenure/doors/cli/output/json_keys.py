@@ -387,6 +387,8 @@ ANSWERS: dict[str, str] = {
     "`address` and `findings`, as of `why`)",
     "ipam free": "`pool`, `total`, `free`, `used`, `kept`, `waiting` and `next` (a list); on a ledger also `network` "
     "and `held_by_others`",
+    "ipam drain": "`pool`, `drain` (ranges), `is_set` (whether `spec.tenure.drain` has them), `left`, "
+    "`free_elsewhere`, `has_room` and `holders` (`address`, `name`, `kind`, `claim`, `owner`)",
     "ipam history": "`address`, `tenures`, `trimmed` and `complete_since`",
     "ipam import, export": "`network`, `realm`, `ok`, `written`, `addresses` and `unchanged` (`address`, `owner`, "
     "`labels`), and `collisions` (`address`, `owner`, `reason`)",

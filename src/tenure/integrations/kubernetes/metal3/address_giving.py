@@ -47,6 +47,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange
 
 LOG = logging.getLogger(__name__)
 
@@ -82,9 +83,11 @@ class AddressGiving:
     ledgers: PoolLedgers | None = None
     """The ledgers that pools are bound to; nothing, where none can be."""
 
-    def pick(self, view: PoolView, record: PoolRecord, claim: Object) -> int | None:
+    def pick(
+        self, view: PoolView, record: PoolRecord, claim: Object, ranges: Sequence[AddressRange] = ()
+    ) -> int | None:
         """Pick a free address whose object name is free, too: pools of one prefix share their names."""
-        while (position := record.book.pick()) is not None:
+        while (position := record.book.pick(ranges)) is not None:
             name = address_name(record.book.spec.name_prefix, position)
             found = self.caches.addresses_like(claim).get((key_of(claim)[0], name))
             if found is None:

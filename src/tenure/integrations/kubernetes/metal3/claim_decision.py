@@ -20,6 +20,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Re
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     AddressWish,
+    RangeWish,
     WishKind,
     foreign_finalizers,
     is_fit_to_move,
@@ -120,6 +121,13 @@ class PickAny:
 
 
 @dataclass(frozen=True)
+class PickWithin:
+    """The claim gets any address of some ranges; it keeps its place, and holds up nobody (KD10)."""
+
+    wish: RangeWish
+
+
+@dataclass(frozen=True)
 class ReleaseAddresses:
     """The claim is going, and these addresses with it."""
 
@@ -136,6 +144,7 @@ Action = (
     | GiveBack
     | TakeAddress
     | PickAny
+    | PickWithin
     | ReleaseAddresses
 )
 
@@ -293,7 +302,10 @@ def _reserved(claim: Object, view: PoolView) -> Action | None:
     status can be forged: it only says which of the free addresses a claim gets that may have any of them (KP13).
     """
     position = view.book.position_of((RESERVED, uid_of(claim)))
-    if position is None or not view.book.is_on_line(position) or not isinstance(_picked(claim, view), PickAny):
+    if position is None or not view.book.is_on_line(position):
+        return None
+    wish = _wish(claim, view)
+    if wish is not None and not (isinstance(wish, RangeWish) and position in wish):
         return None
     action = _unless_held(claim, position, view, "the reserved address")
     return action if isinstance(action, TakeAddress) else None
@@ -301,14 +313,36 @@ def _reserved(claim: Object, view: PoolView) -> Action | None:
 
 def _picked(claim: Object, view: PoolView) -> Action:
     """Decide about a claim that never had an address."""
-    wish = wish_of(claim, view.book.spec.pre_allocations.get(key_of(claim)[1]))
+    wish = _wish(claim, view)
     match wish:
         case None:
-            return PickAny()
+            return _sticky(claim, view) or PickAny()
+        case RangeWish():
+            return _sticky(claim, view, wish) or _within(wish, view)
         case str(message):
             return Refuse(message)
         case AddressWish():
             return _wished(claim, wish, view)
+
+
+def _wish(claim: Object, view: PoolView) -> AddressWish | RangeWish | str | None:
+    """Return what a claim or its pool asks for."""
+    return wish_of(claim, view.book.spec.pre_allocations.get(key_of(claim)[1]))
+
+
+def _within(wish: RangeWish, view: PoolView) -> Action:
+    """Decide about a claim whose address must lie in some ranges."""
+    if view.book.gives(wish.ranges):
+        return PickWithin(wish)
+    return Refuse(f"{view.key.title} gives no address of {wish}, which spec.tenure.ranges asks for")
+
+
+def _sticky(claim: Object, view: PoolView, wish: RangeWish | None = None) -> Action | None:
+    """Return the former address of a claim of this name, if the pool is sticky and the address is free."""
+    position = view.book.remembered.of(id_of(claim)) if view.book.spec.sticky else None
+    if position is None or not view.book.is_on_line(position) or (wish is not None and position not in wish):
+        return None
+    return None if holders_before(claim, position, view.book, view.claims) else TakeAddress(position)
 
 
 def _own(claim: Object, position: int, view: PoolView) -> Action:

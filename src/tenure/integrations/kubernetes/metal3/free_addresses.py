@@ -1,17 +1,20 @@
-"""What is free in a pool for people who ask: counted from objects, and from what the ledger of the pool holds."""
+"""What is free in a pool for people who ask, by objects and by the pool's ledger; and what is left of a drain."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from tenure.integrations.kubernetes.metal3.ledger.network_mirror import read_neighbours, read_plan
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of, was_served
+from tenure.integrations.kubernetes.metal3.objects.drain_steps import drain_step
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.pool_book import LEDGER, PICKED, PoolBook
 from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
+from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 
@@ -51,3 +54,33 @@ def _next(book: PoolBook) -> Iterator[str]:
     while (position := book.pick()) is not None:
         book.hold((PICKED, str(position)), position)
         yield format_address(position)
+
+
+def drain_document(read: ReadPools, key: PoolId, ranges: Sequence[AddressRange]) -> dict[str, Any]:
+    """Return the plan of a drain of a pool; ``ranges``: what to drain, in place of what the pool says."""
+    spec = read.spec_of(key).spec
+    drained = tuple(ranges) or spec.drained
+    steps = [drain_step(each, read.claim_of(each)) for each in _held_in(read, key, drained)]
+    elsewhere = _free_elsewhere(read, key, drained)
+    return {
+        "pool": key.path,
+        "drain": [str(each) for each in drained],
+        "is_set": all(any(known.covers(each) for known in spec.drained) for each in drained),
+        "left": len(steps),
+        "free_elsewhere": elsewhere,
+        "has_room": elsewhere >= len(steps),
+        "holders": [each._asdict() for each in steps],
+    }
+
+
+def _held_in(read: ReadPools, key: PoolId, drained: Iterable[AddressRange]) -> Iterator[Object]:
+    wanted = list(drained)
+    for address in read.addresses_of(key):
+        position = position_of(address)
+        if position is not None and any(position in each for each in wanted):
+            yield address
+
+
+def _free_elsewhere(read: ReadPools, key: PoolId, drained: Iterable[AddressRange]) -> int:
+    """Count what claims could get outside of the drained ranges."""
+    return read.book_of(key, also_drained=tuple(drained)).free

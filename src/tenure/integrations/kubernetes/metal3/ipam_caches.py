@@ -45,6 +45,11 @@ from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_plan import NetworkPlan
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec
+from tenure.integrations.kubernetes.metal3.objects.remembered_addresses import (
+    RememberedAddresses,
+    remembered_in,
+    remembered_written,
+)
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.metal3.other_writers import METAL3S_IPAM
 from tenure.integrations.kubernetes.metal3.pool_book import (
@@ -319,9 +324,10 @@ class IpamCaches:
         return is_marked or (bool(cluster) and self.is_cluster_paused(pool[0], cluster))
 
     def is_cluster_missing(self, pool: PoolId) -> bool:
-        """Return whether a pool names a cluster that is not there (E2)."""
-        name = self.record(pool).book.spec.cluster_name
-        return bool(name) and not self.has_cluster(pool[0], name)
+        """Return whether a pool names a cluster that is not there (E2); one that outlives its cluster needs none."""
+        spec = self.record(pool).book.spec
+        is_needed = bool(spec.cluster_name) and not spec.outlives_cluster
+        return is_needed and not self.has_cluster(pool[0], spec.cluster_name)
 
     def name_holder(self, pool: PoolId, holder: Holder) -> str:
         """Name a holder of an address for people."""
@@ -449,6 +455,8 @@ class IpamCaches:
             self._note_overlaps(pool, is_there=after is not None)
         self._reserve(record, reserved_in(after) if after else {})
         self._cool(record, before, after)
+        if after is None or before is None or remembered_written(before) != remembered_written(after):
+            record.book.remember(remembered_in(after) if after is not None else RememberedAddresses())
         if after is None or before is None or _concerns_claims(before, after):
             record.look_again()
         record.is_status_due = True

@@ -233,8 +233,8 @@ class CachedView:
         return self._caches.claims_at(pool, position)
 
     def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
-        """Return what a pool of such a ``spec`` shares with others of its namespace."""
-        return overlap_text(self._caches.overlaps.others_of(pool, spec))
+        """Return what a pool of such a ``spec`` shares with others of its network."""
+        return overlap_text(pool, self._caches.overlaps.others_of(pool, spec))
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects that name a claim."""

@@ -13,6 +13,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_reading import arrival_
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
+from tenure.integrations.kubernetes.metal3.pool_book import PoolBook
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.runtime.process_probes import Sample
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family
@@ -55,17 +56,29 @@ def _pools(caches: IpamCaches) -> Iterator[Sample]:
         yield Sample("tenure_operator_doubled_addresses", help, "gauge", len(record.book.doubled), labels)
         help = "Addresses that objects hold outside of the ranges of their pool."
         yield Sample("tenure_operator_outside_addresses", help, "gauge", len(record.book.outside), labels)
-        help = "Other pools of the namespace that have addresses of this one."
+        help = "Other pools of the same network that have addresses of this one."
         shared = len(caches.overlaps.others(pool))
         yield Sample("tenure_operator_pool_overlaps", help, "gauge", shared, labels)
         for family in Family:
             if record.book.spec.size_of(family):
-                by = {**labels, "family": FAMILY_NAMES[family]}
-                free, total = record.book.free_of(family), record.book.spec.size_of(family)
-                yield Sample("tenure_operator_pool_free", "Addresses that can be given.", "gauge", free, by)
-                yield Sample("tenure_operator_pool_total", "Addresses of the pool.", "gauge", total, by)
-                help = "Released addresses that no other claim gets yet."
-                yield Sample("tenure_operator_pool_cooling", help, "gauge", record.book.cooling_of(family), by)
+                yield from _counts(record.book, family, {**labels, "family": FAMILY_NAMES[family]})
+
+
+def _counts(book: PoolBook, family: Family, labels: dict[str, str]) -> Iterator[Sample]:
+    """Give the numbers of one family of a pool; total is free, used and kept together."""
+    for name, help, count in (
+        ("total", "Addresses of the pool.", book.spec.size_of(family)),
+        ("free", "Addresses that can be given.", book.free_of(family)),
+        ("used", "Addresses of the pool that are held.", book.used_of(family)),
+        ("kept", "Addresses that are neither held nor given: gateways, pre-allocations, drained, cooling.",
+         book.kept_back_of(family)),
+        ("cooling", "Released addresses that no other claim gets yet, a part of those that are kept.",
+         book.cooling_of(family)),
+    ):  # fmt: skip
+        yield Sample(f"tenure_operator_pool_{name}", help, "gauge", count, labels)
+    help = "How much of the addresses that claims can get is used, from 0 to 1."
+    reachable = book.used_of(family) + book.free_of(family)
+    yield Sample("tenure_operator_pool_used_ratio", help, "gauge", book.used_of(family) / (reachable or 1), labels)
 
 
 def _labels_of(pool: PoolId) -> dict[str, str]:

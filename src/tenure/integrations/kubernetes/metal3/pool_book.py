@@ -10,14 +10,17 @@ import random
 import time
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_plan import NetworkPlan, within_plan
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec, SpecFault
+from tenure.integrations.kubernetes.metal3.objects.remembered_addresses import RememberedAddresses
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
 from tenure.kernel.addressing.addresses import Family, family_of
+from tenure.kernel.addressing.ranges import AddressRange, merge
 from tenure.kernel.picking.free_set import FreePart, FreeSet
 from tenure.kernel.picking.policies import POLICIES, Chance
 from tenure.kernel.plan.plan_model import Policy
@@ -77,14 +80,24 @@ class PoolBook:
         self._at: dict[int, set[Holder]] = {}
         self._where: dict[Holder, int] = {}
         self._of_sort: dict[str, set[Holder]] = {}
+        self._late = FreeSet(0, ())
+        """Free numbers of the line that are picked only when nothing else is free: they rest, or are spared."""
         self._resting: OrderedDict[int, float] = OrderedDict()
         """Released addresses of a *random* pool, oldest first, with when they were released."""
+        self.remembered = RememberedAddresses()
+        """What claims had that are gone; for these their addresses are spared."""
+        self._spared: dict[int, None] = {}
+        """Free addresses that are remembered, in the order in which they became free."""
         self._given: set[int] = set()
         """Held addresses for which there was an object: others may know them. What was only picked need not rest."""
         self.doubled: set[int] = set()
         """Addresses that more than one object holds, which no pick of ours leads to."""
         self.outside: set[int] = set()
         """Addresses that an object holds and that are in no entry: made by hand, or left there by a change."""
+        self.draining: set[int] = set()
+        """Addresses that claims or objects still have in a range from which the pool picks no more."""
+        self.drains: list[AddressRange] = []
+        """What the pool itself drains, in order."""
         self._aside_of = dict.fromkeys(Family, 0)
         """How many held addresses of the entries are kept back, such as pre-allocations that their claims have."""
         self._cools: set[int] = set()
@@ -117,12 +130,16 @@ class PoolBook:
             self._line_of[family_of(piece.first)] += piece.count
         self._count_held()
         self.outside = {position for position in self._at if self._objects_at(position) and self._is_outside(position)}
+        # Without what the plan of a ledger keeps back: nobody is asked to leave that.
+        self.drains = merge(self._reading.spec.drained)
+        self.draining = {position for position in self._at if self._is_draining(position)}
+        self._late = FreeSet(self._line.size, [(0, self._line.size - 1)])
         # A policy cannot change, so only addresses that left the line must not rest any more.
-        for position in list(self._resting):
-            if (number := self._line.number(position)) is None:
-                del self._resting[position]
-            else:
-                self._free.take(number, number)
+        self._resting = OrderedDict((each, since) for each, since in self._resting.items() if self.is_on_line(each))
+        spared = (each for _, each in self.remembered if each not in self._at and each not in self._resting)
+        self._spared = {each: None for each in spared if self.is_on_line(each)}
+        for position in (*self._resting, *self._spared):
+            self._put_last(position)
 
     def _count_held(self) -> None:
         """Count again what is held, by family."""
@@ -149,9 +166,25 @@ class PoolBook:
                 self._take(position)
             holders.add(holder)
             self._judge_cooling(position)
+            self._judge_drain(position)
             if holder[0] == OBJECT:
                 self._given.add(position)
                 self._judge_objects(position)
+
+    def remember(self, remembered: RememberedAddresses) -> None:
+        """Spare exactly these addresses: they are picked only when nothing else is free."""
+        before, self.remembered = self.remembered.positions, remembered
+        after = remembered.positions
+        for position in before - after:
+            if position in self._spared:
+                del self._spared[position]
+                self._put_first(position)
+        for position in after - before:
+            if position in self._at or not self.is_on_line(position):
+                continue
+            if self._resting.pop(position, None) is None:
+                self._put_last(position)
+            self._spared[position] = None
 
     def drop(self, holder: Holder) -> None:
         """Note that a holder holds nothing any more."""
@@ -186,25 +219,48 @@ class PoolBook:
         is_known = self.spec.ledger is None or bool(self.spec.entries) or self._plan is not None
         return is_known and self.spec.entry_at(position) is None
 
-    def pick(self) -> int | None:
+    def pick(self, ranges: Sequence[AddressRange] = ()) -> int | None:
         """Return a free address by the pool's policy, or nothing; the caller holds it at once. O(log n).
 
-        Entries are used in their order: the first free number of the line says which entry has room (C5).
+        Entries are used in their order: the first free number of the line says which entry has room (C5). ``ranges``:
+        only from there, in their order; O(log n) for each.
         """
         self._wake(self._clock() - RESTS_S)
-        first = self._free.at_or_after(0)
-        if first is None:
-            return next(iter(self._resting), None)
+        if not ranges:
+            number = self._pick_between(0, self._line.size - 1)
+            late = next(iter(self._resting or self._spared), None)
+            return late if number is None else self._line.unit(number)[0]
+        parts = [part for each in ranges for part in self._line.between(each.first, each.last)]
+        found = (self._pick_between(*part) for part in parts)
+        late_found = (self._late_between(*part) for part in parts)
+        number = next((each for each in chain(found, late_found) if each is not None), None)
+        return None if number is None else self._line.unit(number)[0]
+
+    def gives(self, ranges: Sequence[AddressRange]) -> bool:
+        """Return whether the pool has addresses in some ranges that may be picked, free or not."""
+        return any(self._line.between(each.first, each.last) for each in ranges)
+
+    def _pick_between(self, low: int, high: int) -> int | None:
+        """Pick a number of a part of the line."""
+        first = self._free.at_or_after(low)
+        if first is None or first > high:
+            return None
         part = self._line.ranks[bisect_right(self._rank_starts, first) - 1]
-        free = FreePart(self._free, part.start, part.size)
+        start = max(low, part.start)
+        free = FreePart(self._free, start, min(high + 1, part.start + part.size) - start)
         number = POLICIES[self.spec.policy].pick(free, "", "", 0, self._chance)
         assert number is not None, "the first free number lies in this part"
-        return self._line.unit(part.start + number)[0]
+        return start + number
+
+    def _late_between(self, low: int, high: int) -> int | None:
+        """Return a number of a part of the line that is picked only when nothing else is free."""
+        first = self._late.at_or_after(low)
+        return first if first is not None and first <= high else None
 
     @property
     def free(self) -> int:
         """Return how many addresses can be picked."""
-        return self._free.free + len(self._resting)
+        return self._free.free + self._late.free
 
     def free_of(self, family: Family) -> int:
         """Return how many addresses of a family can be picked."""
@@ -248,6 +304,17 @@ class PoolBook:
         (self.doubled.add if objects > 1 else self.doubled.discard)(position)
         (self.outside.add if objects and self._is_outside(position) else self.outside.discard)(position)
 
+    def _judge_drain(self, position: int) -> None:
+        """Note whether a claim or an object has an address of a drained range."""
+        if self.drains:
+            (self.draining.add if self._is_draining(position) else self.draining.discard)(position)
+
+    def _is_draining(self, position: int) -> bool:
+        at = bisect_right(self.drains, position, key=lambda each: each.first) - 1
+        if at < 0 or position > self.drains[at].last:
+            return False
+        return any(sort == OBJECT or sort in OF_CLAIMS for sort, _ in self._at.get(position, ()))
+
     def _judge_cooling(self, position: int) -> None:
         """Note whether an address of the entries has no other holder than that it cools off."""
         if not self._of_sort.get(COOLING):
@@ -266,7 +333,11 @@ class PoolBook:
             self._aside_of[family_of(position)] += self._is_aside(position)
             return
         self._free_of[family_of(position)] -= 1
-        if self._resting.pop(position, None) is None:
+        if position in self._resting or position in self._spared:
+            self._resting.pop(position, None)
+            self._spared.pop(position, None)
+            self._late.take(number, number)
+        else:
             self._free.take(number, number)
 
     def _leave(self, holder: Holder, position: int) -> None:
@@ -274,6 +345,7 @@ class PoolBook:
         holders = self._at[position]
         holders.discard(holder)
         self._judge_cooling(position)  # while this holder still counts as one of its sort
+        self._judge_drain(position)
         self._of_sort[holder[0]].discard(holder)
         if holder[0] == OBJECT:
             self._judge_objects(position)
@@ -288,10 +360,27 @@ class PoolBook:
             return
         self._free_of[family_of(position)] += 1
         # Where any address is as good as another, a released one can rest.
-        if POLICIES[self.spec.policy].striped and was_given:
+        rests = POLICIES[self.spec.policy].striped and was_given
+        if position in self.remembered:
+            self._spared[position] = None
+        elif rests:
             self._resting[position] = self._clock()
-        else:
-            self._free.give_back(number, number)
+        late = position in self.remembered or rests
+        (self._late if late else self._free).give_back(number, number)
+
+    def _put_last(self, position: int) -> None:
+        """Let a free address be picked only when nothing else is free."""
+        number = self._line.number(position)
+        assert number is not None, "it is on the line"
+        self._free.take(number, number)
+        self._late.give_back(number, number)
+
+    def _put_first(self, position: int) -> None:
+        """Let a free address be picked as any other."""
+        number = self._line.number(position)
+        assert number is not None, "it is on the line"
+        self._late.take(number, number)
+        self._free.give_back(number, number)
 
     def _wake(self, before: float) -> None:
         """Return addresses that were released before a time to the free ones."""
@@ -300,6 +389,4 @@ class PoolBook:
             if since > before:
                 return
             del self._resting[position]
-            number = self._line.number(position)
-            assert number is not None, "what rests is on the line"
-            self._free.give_back(number, number)
+            self._put_first(position)

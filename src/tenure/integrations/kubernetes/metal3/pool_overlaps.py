@@ -1,7 +1,8 @@
 """Pools that have addresses in common: each may give an address that the other has given, and neither would notice.
 
 That is wanted where the pools are of different networks, such as two VLANs with the same private addresses. So it is
-reported and never refused. Which pools are of one network, and may collide, is for ``may_collide`` to say.
+reported and never refused. Which pools are of one network is for ``network_of`` to say, and which of these may collide
+all the same for ``may_collide``.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,11 +17,25 @@ MOST_NAMED = 5
 """How many other pools a message names; the others are counted."""
 
 
-def may_collide(one: PoolSpec, other: PoolSpec) -> bool:
-    """Return whether two pools of a namespace may give one address twice, if both have it.
+def network_of(pool: PoolId, spec: PoolSpec) -> str:
+    """Return the network of a pool: the one that it names, in whichever namespace; else that of its namespace.
 
-    All pools of a namespace count as of one network. Two that are bound to the same network of a ledger do not collide:
-    the ledger gives each address to one of them. Another notion of networks, by which an overlap is wanted, goes here.
+    ==================  ==================  ==========  ===========================
+    one pool names      the other names     namespaces  an overlap is
+    ==================  ==================  ==========  ===========================
+    a network           the same network    any         reported
+    a network           another, or none    any         wanted: they do not meet
+    none                none                the same    reported
+    none                none                different   not known, and not reported
+    ==================  ==================  ==========  ===========================
+    """
+    return f"network {spec.network}" if spec.network else f"namespace {pool.namespace}"
+
+
+def may_collide(one: PoolSpec, other: PoolSpec) -> bool:
+    """Return whether two pools of one network may give one address twice, if both have it.
+
+    Two that are bound to the same network of a ledger do not: the ledger gives each address to one of them.
     """
     if one.ledger is None or other.ledger is None:
         return True
@@ -30,9 +45,9 @@ def may_collide(one: PoolSpec, other: PoolSpec) -> bool:
 
 
 class PoolOverlaps:
-    """Finds which pools of a namespace have addresses in common.
+    """Finds which pools of a network have addresses in common.
 
-    The addresses of a namespace are cut at every first and behind every last address of a range, so that each piece has
+    The addresses of a network are cut at every first and behind every last address of a range, so that each piece has
     the same pools all over. Cost: O(log n) of the pieces for each range of a pool, and O(1) for each piece in it; O(n)
     when the ranges of a pool change.
     """
@@ -40,43 +55,48 @@ class PoolOverlaps:
     def __init__(self) -> None:
         self._specs: dict[PoolId, PoolSpec] = {}
         self._cuts: dict[str, list[int]] = {}
-        """Where pieces begin, in order, by namespace."""
+        """Where pieces begin, in order, by network."""
         self._pools: dict[str, list[set[PoolId]]] = {}
         """The pools of each piece."""
         self._found: dict[str, dict[PoolId, dict[PoolId, AddressRange]]] = {}
-        """What ``others`` found, by namespace, for as long as no pool there changes."""
+        """What ``others`` found, by network, for as long as no pool there changes."""
 
     def lay(self, pool: PoolId, spec: PoolSpec | None) -> None:
         """Note the ranges of a pool in place of those that it had; nothing: it is gone."""
         former = self._specs.get(pool)
         if former == spec:
             return
-        self._found.pop(pool[0], None)
         if former is not None:
+            network = network_of(pool, former)
+            self._found.pop(network, None)
             del self._specs[pool]
-            for piece in self._pieces(pool[0], former):
+            for piece in self._pieces(network, former):
                 piece.discard(pool)
-            self._join(pool[0])
+            self._join(network)
         spans = list(spec.spans()) if spec is not None else []
         if spec is not None and spans:
+            network = network_of(pool, spec)
+            self._found.pop(network, None)
             self._specs[pool] = spec
             for span in spans:
-                self._cut(pool[0], span)
-            for piece in self._pieces(pool[0], spec):
+                self._cut(network, span)
+            for piece in self._pieces(network, spec):
                 piece.add(pool)
 
     def others(self, pool: PoolId) -> dict[PoolId, AddressRange]:
         """Return the pools that a pool may collide with, each with the first range that both have."""
-        known = self._found.setdefault(pool[0], {})
+        spec = self._specs.get(pool)
+        if spec is None:
+            return {}
+        known = self._found.setdefault(network_of(pool, spec), {})
         if pool not in known:
-            spec = self._specs.get(pool)
-            known[pool] = {} if spec is None else self.others_of(pool, spec)
+            known[pool] = self.others_of(pool, spec)
         return known[pool]
 
     def others_of(self, pool: PoolId, spec: PoolSpec) -> dict[PoolId, AddressRange]:
         """Return the pools that a pool would collide with if it were as the ``spec`` says."""
         found: dict[PoolId, AddressRange] = {}
-        for common, pools in self._common(pool[0], spec):
+        for common, pools in self._common(network_of(pool, spec), spec):
             for other in pools - {pool}:
                 known = found.get(other)
                 if known is not None and known.last + 1 == common.first:
@@ -85,9 +105,9 @@ class PoolOverlaps:
                     found[other] = common
         return dict(sorted(found.items()))
 
-    def _common(self, namespace: str, spec: PoolSpec) -> Iterator[tuple[AddressRange, set[PoolId]]]:
+    def _common(self, network: str, spec: PoolSpec) -> Iterator[tuple[AddressRange, set[PoolId]]]:
         """Yield the pieces that the ranges of a pool touch, as far as they lie in it, each with its pools."""
-        cuts, pools = self._cuts.get(namespace, []), self._pools.get(namespace, [])
+        cuts, pools = self._cuts.get(network, []), self._pools.get(network, [])
         for span in spec.spans():
             at = max(bisect_right(cuts, span.first) - 1, 0)
             while at < len(cuts) and cuts[at] <= span.last:
@@ -96,32 +116,37 @@ class PoolOverlaps:
                     yield AddressRange(max(cuts[at], span.first), min(ends, span.last)), pools[at]
                 at += 1
 
-    def _pieces(self, namespace: str, spec: PoolSpec) -> Iterator[set[PoolId]]:
+    def _pieces(self, network: str, spec: PoolSpec) -> Iterator[set[PoolId]]:
         """Yield the pieces that a pool is made of; its ranges were cut out before."""
-        cuts, pools = self._cuts[namespace], self._pools[namespace]
+        cuts, pools = self._cuts[network], self._pools[network]
         for span in spec.spans():
             yield from pools[bisect_left(cuts, span.first) : bisect_left(cuts, span.last + 1)]
 
-    def _cut(self, namespace: str, span: AddressRange) -> None:
+    def _cut(self, network: str, span: AddressRange) -> None:
         """Let pieces begin where a range does, and behind it."""
-        cuts, pools = self._cuts.setdefault(namespace, []), self._pools.setdefault(namespace, [])
+        cuts, pools = self._cuts.setdefault(network, []), self._pools.setdefault(network, [])
         for position in (span.first, span.last + 1):
             at = bisect_left(cuts, position)
             if at == len(cuts) or cuts[at] != position:
                 cuts.insert(at, position)
                 pools.insert(at, set(pools[at - 1]) if at else set())
 
-    def _join(self, namespace: str) -> None:
+    def _join(self, network: str) -> None:
         """Forget cuts between pieces of the same pools, which would else be more and more."""
-        cuts, pools = self._cuts.pop(namespace), self._pools.pop(namespace)
+        cuts, pools = self._cuts.pop(network), self._pools.pop(network)
         kept = [at for at in range(len(cuts)) if pools[at] != (pools[at - 1] if at else set())]
         if kept:
-            self._cuts[namespace], self._pools[namespace] = [cuts[at] for at in kept], [pools[at] for at in kept]
+            self._cuts[network], self._pools[network] = [cuts[at] for at in kept], [pools[at] for at in kept]
 
 
-def overlap_text(others: Mapping[PoolId, AddressRange]) -> str:
+def overlap_text(pool: PoolId, others: Mapping[PoolId, AddressRange]) -> str:
     """Return what a pool has in common with others, for people; empty if there is nothing."""
-    named = [f"{common} with {other.title}" for other, common in islice(others.items(), MOST_NAMED)]
+    named = [f"{common} with {_name(pool, other)}" for other, common in islice(others.items(), MOST_NAMED)]
     if more := len(others) - len(named):
         named.append(f"addresses with {more} more")
     return f"it shares {', '.join(named)}: each may give an address that the other has given" if named else ""
+
+
+def _name(pool: PoolId, other: PoolId) -> str:
+    """Name another pool: with its namespace, if that is another one."""
+    return other.title if other.namespace == pool.namespace else str(other)

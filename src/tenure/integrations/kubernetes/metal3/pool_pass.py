@@ -20,6 +20,7 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     Leave,
     NameAddress,
     PickAny,
+    PickWithin,
     PoolView,
     Refuse,
     ReleaseAddresses,
@@ -39,6 +40,7 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind, Unserved
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
+    RangeWish,
     arrival_of,
     is_fit_to_move,
     own_address,
@@ -166,6 +168,10 @@ class PoolPasses:
     async def _settle_all(self, key: PoolId, record: PoolRecord, taken: Iterable[ClaimId]) -> None:
         """Serve claims that changed and claims that wait; what is freed goes to the first that came (KD10)."""
         newly, behind = await self._settle_claims(self._view(key), record, taken)
+        # What was released just now may be what a claim waits for that came before those in the line.
+        if woken := record.take_woken():
+            more, late = await self._settle_claims(self._view(key), record, woken)
+            newly, behind = newly + more, behind + late
         await self._serve_line(self._view(key), record, newly)
         if behind:
             late, _ = await self._settle_claims(self._view(key), record, behind, waits=False)
@@ -203,19 +209,16 @@ class PoolPasses:
                 self.caches.free(record, claim)
                 record.join_line(id, arrival_of(claim))
                 agenda.newly.append(id)
-            case TakeAddress() if waits and record.has_earlier(arrival_of(claim)):
+            case TakeAddress() | PickWithin() if waits and record.has_earlier(arrival_of(claim)):
                 agenda.behind.append(id)
+            case PickWithin(wish):
+                self.caches.free(record, claim)
+                self._enter_within(agenda, view, record, claim, wish)
             case TakeAddress(position):
                 record.book.hold((PICKED, uid_of(claim)), position)
                 agenda.takes.append((claim, position))
-            case Leave(reason, says, touches):
-                LOG.debug("%s: %s", id, reason)
-                if says:
-                    record.wait_idly(id)
-                    self.giving.record(claim, "Waiting", reason)
-                if says and touches:
-                    doing = partial(self.giving.claims.say_waiting, claim, reason)
-                    agenda.work.append(partial(self.giving.guarded, record, claim, doing))
+            case Leave():
+                self._enter_leave(agenda, record, claim, action)
             case ReleaseAddresses(addresses):
                 agenda.releases.append((claim, addresses))
             case _:
@@ -225,6 +228,29 @@ class PoolPasses:
                     record.wait_idly(id)
                 doing = partial(self._do, view, record, claim, action)
                 agenda.work.append(partial(self.giving.guarded, record, claim, doing))
+
+    def _enter_leave(self, agenda: Agenda, record: PoolRecord, claim: Object, action: Leave) -> None:
+        """Enter a claim about which nothing is done; where it waits, it says for what."""
+        LOG.debug("%s: %s", id_of(claim), action.reason)
+        if not action.says:
+            return
+        record.wait_idly(id_of(claim))
+        self.giving.record(claim, "Waiting", action.reason)
+        if action.touches:
+            doing = partial(self.giving.claims.say_waiting, claim, action.reason)
+            agenda.work.append(partial(self.giving.guarded, record, claim, doing))
+
+    def _enter_within(self, agenda: Agenda, view: PoolView, record: PoolRecord, claim: Object, wish: RangeWish) -> None:
+        """Enter a claim that gets any address of some ranges, or waits until one of these is free."""
+        position = self.giving.pick(view, record, claim, wish.ranges)
+        if position is not None:
+            record.book.hold((PICKED, uid_of(claim)), position)
+            agenda.takes.append((claim, position))
+            return
+        record.want_within(id_of(claim), wish.ranges)
+        message = f"No address of {wish} is free in {view.key.title}"
+        doing = partial(self.giving.refuse, claim, message, Unserved.POOL_EXHAUSTED)
+        agenda.work.append(partial(self.giving.guarded, record, claim, doing))
 
     def _in_order(self, view: PoolView, record: PoolRecord, ids: Iterable[ClaimId]) -> list[Object]:
         """Return the claims of this pool among some, in the order of their arrival; forget all that are not ours."""

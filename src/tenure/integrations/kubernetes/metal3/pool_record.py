@@ -6,18 +6,22 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TypeVar
 
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerState
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import CoolingAddress
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook
 from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.kernel.addressing.ranges import AddressRange
 
 SHORT = 100
 """A line of so many entries is not tidied up."""
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.05, 30.0
 
 Arrival = tuple[str, str]
+Ranges = tuple[AddressRange, ...]
+T = TypeVar("T", int, Ranges)
 
 
 @dataclass
@@ -64,6 +68,8 @@ class PoolRecord:
         self._arrivals: dict[ClaimId, Arrival] = {}
         self._wanted: dict[int, set[ClaimId]] = {}
         self._wants: dict[ClaimId, int] = {}
+        self._within: dict[Ranges, set[ClaimId]] = {}
+        self._wants_within: dict[ClaimId, Ranges] = {}
         self._failures: dict[ClaimId, int] = {}
         self._retries: list[tuple[float, ClaimId]] = []
 
@@ -174,12 +180,12 @@ class PoolRecord:
     @property
     def without_address(self) -> int:
         """Return how many claims have no address, whatever they wait for."""
-        return len(self._arrivals) + len(self._wants) + len(self.idle)
+        return len(self._arrivals) + len(self._wants) + len(self._wants_within) + len(self.idle)
 
     @property
     def claims_without_address(self) -> Iterator[ClaimId]:
         """Return the claims that have no address, whatever they wait for."""
-        return chain(self._arrivals, self._wants, self.idle)
+        return chain(self._arrivals, self._wants, self._wants_within, self.idle)
 
     def is_in_line(self, claim: ClaimId) -> bool:
         """Return whether a claim waits for any address."""
@@ -197,14 +203,39 @@ class PoolRecord:
         self._wants[claim] = position
         self._wanted.setdefault(position, set()).add(claim)
 
+    def want_within(self, claim: ClaimId, ranges: Ranges) -> None:
+        """Let a claim wait for an address of some ranges."""
+        self.stop_wanting(claim)
+        self.is_status_due = True
+        self._wants_within[claim] = ranges
+        self._within.setdefault(ranges, set()).add(claim)
+
     def stop_wanting(self, claim: ClaimId) -> None:
-        """Let a claim wait no longer for one address."""
+        """Let a claim wait no longer for one address, or for some ranges."""
         if (position := self._wants.pop(claim, None)) is not None:
-            waiting = self._wanted[position]
-            waiting.discard(claim)
-            if not waiting:
-                del self._wanted[position]
+            _take_out(self._wanted, position, claim)
+        if (ranges := self._wants_within.pop(claim, None)) is not None:
+            _take_out(self._within, ranges, claim)
+
+    def take_woken(self) -> list[ClaimId]:
+        """Return the claims to look at that wait for certain addresses; none of them is left. O(n) of those."""
+        if not self._wants and not self._wants_within:
+            return []
+        woken = [each for each in self.dirty if each in self._wants or each in self._wants_within]
+        self.dirty.difference_update(woken)
+        return woken
 
     def freed(self, position: int) -> None:
-        """Look at the claims that wait for an address."""
+        """Look at the claims that wait for an address. O(n) of the different ranges that claims wait for."""
         self.dirty |= self._wanted.get(position, set())
+        for ranges, claims in self._within.items():
+            if any(position in each for each in ranges):
+                self.dirty |= claims
+
+
+def _take_out(waiting: dict[T, set[ClaimId]], wanted: T, claim: ClaimId) -> None:
+    """Take a claim out of those that wait for something."""
+    claims = waiting[wanted]
+    claims.discard(claim)
+    if not claims:
+        del waiting[wanted]

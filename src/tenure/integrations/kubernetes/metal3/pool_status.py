@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, is_made_here
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
+from tenure.integrations.kubernetes.metal3.objects.drain_steps import DRAINED, DrainStep, drained_condition
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     STORED_INDEXES,
     WHOLE_AGAIN,
@@ -29,6 +30,14 @@ SAMPLE = 50
 """How many addresses of others, outside of the pool, and orphans, are listed by name."""
 
 
+class LeaderNotes(NamedTuple):
+    """What a pool keeps for its leaders, as its status lists it."""
+
+    reserving: list[Object]
+    cooling: list[Object]
+    remembered: list[Object]
+
+
 def shown_indexes(record: PoolRecord, pool: Object) -> Mapping[str, str]:
     """Return what ``status.indexes`` is to say: an object of too many entries could not be stored any more (KD4)."""
     was_emptied = bool(text(pool, "status", "lastUpdated")) and not field(pool, "status", "indexes")
@@ -39,15 +48,16 @@ def shown_indexes(record: PoolRecord, pool: Object) -> Mapping[str, str]:
 def own_status(
     record: PoolRecord,
     pool: Object,
-    reserved: list[Object],
+    notes: LeaderNotes,
     problem: tuple[str, str],
     orphans: list[Object],
     overlap: str = "",
-    cooling: Sequence[Object] = (),
+    steps: Sequence[DrainStep] = (),
 ) -> Object:
     """Return what ``status.tenure`` is to say; a problem is a reason and a message, both empty if there is none.
 
-    ``overlap``: what the pool has in common with others, for people; empty if nothing.
+    ``overlap``: what the pool has in common with others, for people; empty if nothing. ``steps``: the first of those
+    that still have addresses of a drained range.
     """
     book, reason = record.book, problem[0]
     conditions = [_condition(pool, READY, "False" if reason else "True", reason or "Serving", problem[1])]
@@ -55,11 +65,14 @@ def own_status(
         conditions.append(_condition(pool, OVERLAPPING, "True", "AddressesShared", overlap))
     if record.ledger.strange:
         conditions.append(_condition(pool, REALM_SHARED, "True", "PoolElsewhere", record.ledger.strange))
+    drained = book.drains
+    if drained:
+        found = drained_condition(len(book.draining), drained, steps)
+        conditions.append(_condition(pool, DRAINED, *found))
     families = [
         {
             "family": FAMILY_NAMES[family],
-            "total": min(book.spec.size_of(family), LARGEST),
-            "free": min(book.free_of(family), LARGEST),
+            **_counts(book.spec.size_of(family), book.free_of(family), book.used_of(family), book.kept_back_of(family)),
         }
         for family in Family
         if book.spec.size_of(family)
@@ -67,22 +80,39 @@ def own_status(
     return {
         "observedGeneration": int(pool["metadata"].get("generation") or 0),
         "addresses": {
-            "total": min(book.spec.size, LARGEST),
-            "free": min(book.free, LARGEST),
-            "used": book.used,
-            "kept": min(book.kept_back, LARGEST),
+            **_counts(book.spec.size, book.free, book.used, book.kept_back),
             "outside": len(book.outside),
             "waiting": record.without_address,
         },
         "families": families,
-        "reserving": reserved,
-        "cooling": list(cooling),
+        **notes._asdict(),
         "conditions": conditions,
         "foreign": list(islice(record.foreign.values(), SAMPLE)),
         "outside": list(islice(_outside(book), SAMPLE)),
         "orphans": orphans[:SAMPLE],
         "ledger": _ledger(record),
+        "drain": {"left": len(book.draining), "holders": [each._asdict() for each in steps]} if drained else {},
     }
+
+
+def is_condition(pool: Object, type: str, status: str) -> bool:
+    """Return whether a pool has a condition with this status."""
+    known = field(pool, "status", "tenure", "conditions")
+    found = (each for each in known if isinstance(each, dict)) if isinstance(known, list) else ()
+    return any((text(each, "type"), text(each, "status")) == (type, status) for each in found)
+
+
+def _counts(total: int, free: int, used: int, kept: int) -> Object:
+    """Return what is counted of a pool, or of one family in it."""
+    counted = {"total": total, "free": free, "used": used, "kept": kept}
+    return {**{name: min(count, LARGEST) for name, count in counted.items()}, "usedPercent": used_percent(used, free)}
+
+
+def used_percent(used: int, free: int) -> int:
+    """Return how much of what claims can get is used, in percent; 100 only where nothing is free, 0 where all is."""
+    if not free:
+        return 100 if used else 0
+    return max(min(used * 100 // (used + free), 99), 1) if used else 0
 
 
 def _outside(book: PoolBook) -> Iterator[Object]:

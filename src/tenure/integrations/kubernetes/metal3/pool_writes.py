@@ -2,12 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import islice
 
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import (
@@ -16,6 +17,7 @@ from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import (
     cooling_entries,
     cooling_in,
 )
+from tenure.integrations.kubernetes.metal3.objects.drain_steps import DRAINED, DrainStep, drain_step, drained_condition
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_NAME,
@@ -31,6 +33,11 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
+from tenure.integrations.kubernetes.metal3.objects.remembered_addresses import (
+    MOST_REMEMBERED,
+    RememberedAddresses,
+    remembered_entries,
+)
 from tenure.integrations.kubernetes.metal3.objects.reservations import as_annotation, kinds_in, reserved_in, reserving
 from tenure.integrations.kubernetes.metal3.pool_book import RESERVED
 from tenure.integrations.kubernetes.metal3.pool_overlaps import overlap_text
@@ -38,6 +45,9 @@ from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_status import (
     OVERLAPPING,
     REALM_SHARED,
+    SAMPLE,
+    LeaderNotes,
+    is_condition,
     own_status,
     problem_of,
     shown_indexes,
@@ -60,13 +70,6 @@ EVENTFUL = ("SpecInvalid", "ClusterMissing", "AddressDoubled", "LedgerUnavailabl
 """Problems of a pool that also get an event."""
 STRANGE_S = 10.0
 """For so long a reservation counts whose claim was never seen; a watch is behind by less."""
-
-
-class LeaderNotes(NamedTuple):
-    """What a pool keeps for its leaders, as it is written."""
-
-    reserving: list[Object]
-    cooling: list[Object]
 
 
 @dataclass
@@ -107,7 +110,7 @@ class PoolWrites:
         return await self._annotate(pool, {RESERVING: notes.reserving})
 
     async def note_released(self, addresses: Iterable[Object]) -> None:
-        """Write down which addresses are about to be released, where their pool lets them cool off: one write a pool.
+        """Write down which addresses are about to be released, where their pool is to know: one write a pool.
 
         It comes before the objects go. A crash between the two makes addresses less available, and nothing else (KP13).
         """
@@ -129,7 +132,7 @@ class PoolWrites:
         pool, spec = self.caches.pools.get(key), self.caches.record(key).book.spec
         if pool is None or is_terminating(pool) or key[0] in self.caches.terminating:
             return False
-        return bool(spec.cooling_s) and spec.ledger is None
+        return spec.sticky or _cools(spec)
 
     async def _note_released(self, key: PoolId, addresses: Iterable[Object]) -> None:
         pool, spec = self.caches.pools.get(key), self.caches.record(key).book.spec
@@ -143,7 +146,7 @@ class PoolWrites:
         notes = self._notes(key, pool, released=released)
         if not self._is_foreign_kind:
             pool = await self._patch_status(key, pool, notes)
-            if {each.position for each in released} <= cooling_in(pool).keys():
+            if not _cools(spec) or {each.position for each in released} <= cooling_in(pool).keys():
                 return
             self._is_foreign_kind = True
         await self._annotate(pool, {COOLING_LIST: notes.cooling})
@@ -176,9 +179,20 @@ class PoolWrites:
         chosen: Mapping[str, int] | None = None,
         released: Iterable[CoolingAddress] = (),
     ) -> LeaderNotes:
-        """Return what a pool keeps for its leaders: addresses that are being given, and those that cool off."""
+        """Return what a pool keeps for its leaders."""
         reserved = {**self._still_reserved(key, pool), **(chosen or {})}
-        return LeaderNotes(self._reserving(pool, reserved), self._cooling(key, pool, released))
+        cooling = self._cooling(key, pool, released)
+        return LeaderNotes(self._reserving(pool, reserved), cooling, self._remembered(key, released))
+
+    def _remembered(self, key: PoolId, released: Iterable[CoolingAddress]) -> list[Object]:
+        """Return which claims had which addresses, of a sticky pool: without claims that are there and have one."""
+        book = self.caches.record(key).book
+        if not book.spec.sticky:
+            return []
+        kept = RememberedAddresses((claim, at) for claim, at in book.remembered if not self._owned(key, claim))
+        for each in released:
+            kept.note(each.claim, each.position)
+        return remembered_entries(list(kept)[-MOST_REMEMBERED:])
 
     def _cooling(self, key: PoolId, pool: Object, released: Iterable[CoolingAddress]) -> list[Object]:
         """Return what cools off in a pool: without what has cooled off, and what the claim of its name has again.
@@ -191,22 +205,23 @@ class PoolWrites:
         cooling = {
             position: each._replace(until=min(each.until, latest))
             for position, each in record.cooling.items()
-            if spec.cooling_s and each.until > now and not self._is_back(key, each)
+            if _cools(spec) and each.until > now and position not in self._owned(key, each.claim)
         }
-        cooling |= {each.position: each for each in released}
+        cooling |= {each.position: each for each in released if _cools(spec)}
         ordered = sorted(cooling.values())
         if (surplus := len(ordered) - MOST_COOLING) > 0:
             note = f"{surplus} addresses cool off no longer: a pool has room for {MOST_COOLING} of them"
             self.events.record(pool_kind_of(pool).type, pool, "CoolingCutShort", note, "Warning")
         return cooling_entries(ordered[-MOST_COOLING:])
 
-    def _is_back(self, key: PoolId, cooling: CoolingAddress) -> bool:
-        """Return whether the claim under whose name an address was released has it again."""
-        claim = self.caches.claim(cooling.claim)
-        if claim is None or is_terminating(claim):
-            return False
-        owned = self.caches.addresses_owned(uid_of(claim))
-        return any(pool_of(each) == key and position_of(each) == cooling.position for each in owned)
+    def _owned(self, key: PoolId, claim: ClaimId) -> set[int]:
+        """Return the addresses of a pool that a living claim of this name has again."""
+        found = self.caches.claim(claim)
+        if found is None or is_terminating(found):
+            return set()
+        owned = self.caches.addresses_owned(uid_of(found))
+        positions = {position_of(each) for each in owned if pool_of(each) == key}
+        return {each for each in positions if each is not None}
 
     async def let_go(self, pool: Object) -> None:
         """Take the finalizer away, so that a pool without addresses can go (D6, D7)."""
@@ -264,14 +279,10 @@ class PoolWrites:
             record, pool,
             is_paused=self.caches.is_pool_paused(key), is_cluster_missing=self.caches.is_cluster_missing(key),
         )  # fmt: skip
-        overlap = overlap_text(self.caches.overlaps.others(key))
+        overlap = overlap_text(key, self.caches.overlaps.others(key))
         self._report(record, pool, problem, overlap)
-        orphans = self.orphans_of(key)
-        own = (
-            {}
-            if self._is_foreign_kind
-            else own_status(record, pool, notes.reserving, problem, orphans, overlap, notes.cooling)
-        )
+        orphans, steps = self.orphans_of(key), list(islice(self._drain_steps(key), SAMPLE))
+        own = {} if self._is_foreign_kind else own_status(record, pool, notes, problem, orphans, overlap, steps)
         changes = status_changes(pool, shown_indexes(record, pool), own)
         record.is_status_due = False
         if not changes:
@@ -293,8 +304,14 @@ class PoolWrites:
         record.is_status_due = is_due or record.book.free != free
         return patched
 
+    def _drain_steps(self, key: PoolId) -> Iterator[DrainStep]:
+        """Yield what is still held in drained ranges, in the order of the addresses."""
+        for position in sorted(self.caches.record(key).book.draining):
+            for address in self.caches.addresses_at(key, position):
+                yield drain_step(address, self.caches.claim(claim_id_of(address)))
+
     def _report(self, record: PoolRecord, pool: Object, problem: tuple[str, str], overlap: str) -> None:
-        """Record events of a pool: of what is wrong with it, and, once, of what it shares with others."""
+        """Record events of a pool: what is wrong; once, what it shares with others, and that a drain is over."""
         if problem[0] in EVENTFUL:
             self.events.record(pool_kind_of(pool).type, pool, *problem, "Warning")
         if overlap and overlap != record.reported_overlap:
@@ -302,6 +319,9 @@ class PoolWrites:
         record.reported_overlap = overlap
         if record.ledger.strange:
             self.events.record(pool_kind_of(pool).type, pool, REALM_SHARED, record.ledger.strange, "Warning")
+        book = record.book
+        if book.drains and not book.draining and is_condition(pool, DRAINED, "False"):
+            self.events.record(pool_kind_of(pool).type, pool, DRAINED, drained_condition(0, book.drains, ())[2])
 
     async def _annotate(self, pool: Object, notes: Mapping[str, list[Object]]) -> Object:
         """Keep entries in annotations, where the definition of the kind has no room for ours; none: remove them."""
@@ -322,22 +342,35 @@ class PoolWrites:
     def _cluster_steps(self, pool: Object, spec: PoolSpec) -> list[Step]:
         """Return what binds a pool to its cluster: labels, and an owner that is no controller."""
         cluster = self.caches.clusters.get((key_of(pool)[0], spec.cluster_name)) if spec.cluster_name else None
-        if cluster is None:
-            return []
         labels = {CLUSTER_NAME: spec.cluster_name, PROVIDER_LABEL[0]: PROVIDER_LABEL[1]}
         steps: list[Step] = []
-        if any(labels_of(pool).get(name) != value for name, value in labels.items()):
+        if cluster is not None and any(labels_of(pool).get(name) != value for name, value in labels.items()):
             steps.append({"op": "add", "path": "/metadata/labels", "value": {**labels_of(pool), **labels}})
-        owners = pool["metadata"].get("ownerReferences") or []
-        # By kind and name alone: after a move the uid and the version differ (E10).
-        known = any((text(each, "kind"), text(each, "name")) == (CLUSTER.kind, spec.cluster_name) for each in owners)
-        if not known and not spec.outlives_cluster:
-            reference = {
-                "apiVersion": text(cluster, "apiVersion") or CLUSTER.api_version,
-                "kind": CLUSTER.kind,
-                "name": spec.cluster_name,
-                "uid": uid_of(cluster),
-                "controller": False,
-            }
-            steps.append({"op": "add", "path": "/metadata/ownerReferences", "value": [*owners, reference]})
-        return steps
+        before = pool["metadata"].get("ownerReferences") or []
+        owners = _owners(before, cluster, spec)
+        return (
+            [*steps, {"op": "add", "path": "/metadata/ownerReferences", "value": owners}] if owners != before else steps
+        )
+
+
+def _owners(before: list[Object], cluster: Object | None, spec: PoolSpec) -> list[Object]:
+    """Return the owners of a pool: its cluster among them, or not, if the pool outlives that."""
+    # By kind and name alone: after a move the uid and the version differ (E10).
+    others = [each for each in before if (text(each, "kind"), text(each, "name")) != (CLUSTER.kind, spec.cluster_name)]
+    if spec.outlives_cluster:
+        return others
+    if cluster is None or len(others) < len(before):
+        return before
+    reference = {
+        "apiVersion": text(cluster, "apiVersion") or CLUSTER.api_version,
+        "kind": CLUSTER.kind,
+        "name": spec.cluster_name,
+        "uid": uid_of(cluster),
+        "controller": False,
+    }
+    return [*before, reference]
+
+
+def _cools(spec: PoolSpec) -> bool:
+    """Return whether addresses of a pool cool off by its own word: a ledger has a rule of its own."""
+    return bool(spec.cooling_s) and spec.ledger is None

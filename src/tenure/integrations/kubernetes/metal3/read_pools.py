@@ -19,11 +19,13 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, read_pool_spec
+from tenure.integrations.kubernetes.metal3.objects.remembered_addresses import remembered_in
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook, cooling_holder, holder_of
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.discovery import find_kind
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import NotFound
 
 
@@ -50,14 +52,19 @@ class ReadPools:
         """Return the claim that an address is for, or nothing."""
         return self.claims.get(claim_id_of(address))
 
-    def book_of(self, key: PoolId) -> PoolBook:
-        """Return what is free in a pool, by its address objects and by what it says that cools off."""
+    def book_of(self, key: PoolId, also_drained: tuple[AddressRange, ...] = ()) -> PoolBook:
+        """Return what is free in a pool, by its address objects and by what it says that cools off.
+
+        ``also_drained``: as if nothing were picked from there either.
+        """
         book = PoolBook()
-        book.lay(self.spec_of(key))
+        spec, faults = self.spec_of(key)
+        book.lay(PoolReading(replace(spec, drained=(*spec.drained, *also_drained)), faults))
         for address in self.addresses_of(key):
             book.hold(holder_of(address), position_of(address))
         for position, cooling in cooling_in(self.pools[key]).items():
             book.hold(cooling_holder(position, cooling.claim), position)
+        book.remember(remembered_in(self.pools[key]))
         return book
 
     def spec_of(self, key: PoolId) -> PoolReading:

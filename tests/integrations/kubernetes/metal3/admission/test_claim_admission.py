@@ -165,8 +165,14 @@ async def test_field_and_annotation_that_ask_for_two_addresses_are_refused() -> 
     assert await errors(both, both) == ""
 
 
-async def test_ranges_are_refused_and_not_ignored() -> None:
-    assert "spec.tenure.ranges" in await errors(a_claim(tenure={"ranges": ["10.0.0.0/24"]}))
+async def test_6_10_ranges_are_read_and_an_address_must_lie_in_them() -> None:
+    inside = {"ranges": ["10.0.0.0/24", "fd00::1"], "address": "10.0.0.7"}
+
+    assert await errors(a_claim(tenure=inside, annotations={"ipAddress": "10.0.0.7"})) == ""
+    assert "spec.tenure.ranges[1]: Invalid value" in await errors(a_claim(tenure={"ranges": ["10.0.0.1", "x"]}))
+    outside = a_claim(tenure={"ranges": ["10.0.0.0/24"]}, annotations={"ipAddress": "10.0.1.1"})
+    assert "metadata.annotations.ipAddress: Invalid value" in await errors(outside)
+    assert "lies outside of spec.tenure.ranges" in await errors(a_claim(tenure={**inside, "address": "10.0.1.1"}))
 
 
 async def test_what_a_claim_asked_for_cannot_be_modified() -> None:

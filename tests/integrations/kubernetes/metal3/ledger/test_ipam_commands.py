@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tests.doors.cli.site import Site
 from tests.doors.cli.test_reference import ON_POOLS
 from tests.infrastructure.kube import NOBODY, KubeServer
@@ -80,6 +80,25 @@ def test_why_explains_addresses_that_are_held_kept_back_and_free(site: Site, pla
     assert "kept back in IPPool" in asked(site, place, "why", "192.0.2.1")
     assert "last address of its subnet" in asked(site, place, "why", "192.0.2.255")
     assert "drained in IPPool" in asked(site, place, "why", "192.0.2.99")
+
+
+def test_6_11_drain_plans_who_has_to_move_and_where_to(site: Site, place: Namespace) -> None:
+    asked_for = site.json("ipam", "drain", "machines", "192.0.2.10-192.0.2.17", "--namespace", place.name)
+    assert (asked_for["is_set"], asked_for["left"], asked_for["free_elsewhere"], asked_for["has_room"]) == (
+        False, 2, 2, True,
+    )  # fmt: skip
+    assert [each["claim"] for each in asked_for["holders"]] == ["web-0", "web-1"]
+    assert "drains nothing" in asked(site, place, "drain", "machines")
+    place.patch(IP_POOL, "machines", {"spec": {"tenure": {"drain": ["192.0.2.11-192.0.2.19"]}}})
+
+    plan = asked(site, place, "drain", "machines")
+    assert "web-1" in plan
+    assert plan.endswith(
+        "left: 1 address; free elsewhere in the pool: no address: too few for all; enlarge the pool first\n"
+    )
+    place.delete(IP_CLAIM, "web-1")
+    place.gone(IP_CLAIM, "web-1")
+    assert "it can be taken out of spec.pools" in asked(site, place, "drain", "machines")
 
 
 def test_free_counts_and_names_what_comes_next(site: Site, place: Namespace) -> None:

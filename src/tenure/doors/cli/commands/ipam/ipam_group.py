@@ -9,6 +9,7 @@ VERBS = {
         "why": "ipam.ask_cluster:why",
         "free": "ipam.ask_cluster:free",
         "history": "ipam.ask_cluster:history",
+        "drain": "ipam.plan_drain:drain",
     },
     "Moving into a ledger and out": {
         "import": "ipam.move_pools:import_pool",

@@ -43,7 +43,7 @@ class AdmissionView(Protocol):
         """Return the claims, of both kinds, that have an address of a pool, or are about to get it."""
 
     def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
-        """Return what a pool of such a ``spec`` shares with others of its namespace, for people; empty if nothing."""
+        """Return what a pool of such a ``spec`` shares with others of its network, for people; empty if nothing."""
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects, of the claim's group, that name a claim."""

@@ -9,11 +9,10 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     is_judged,
     label_step,
 )
-from tenure.integrations.kubernetes.metal3.admission.pool_admission import NOT_SERVED
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import claim_ranges, reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     PICKED_FOR,
@@ -26,6 +25,8 @@ from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault, r
 from tenure.integrations.kubernetes.runtime.patches import pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+from tenure.kernel.addressing.ranges import parse_range
+from tenure.kernel.errors import Invalid
 
 
 def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
@@ -79,6 +80,7 @@ def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     _judge_annotations(claim, before, faults)
     if is_judged(request) or _annotation(claim, WISHED_ADDRESS) != _annotation(before, WISHED_ADDRESS):
         _judge_two_addresses(claim, faults)
+        _judge_ranges(claim, faults)
     return Judgement(faults, [])
 
 
@@ -122,10 +124,29 @@ def _judge_changes(claim: Object, before: Object, faults: list[SpecFault]) -> No
 
 def _judge_tenure(claim: Object, faults: list[SpecFault]) -> None:
     tenure = mapping(claim, "spec", "tenure")
-    if tenure.get("ranges"):
-        faults.append(SpecFault("spec.tenure.ranges", tenure["ranges"], NOT_SERVED))
+    for number, each in enumerate(tenure.get("ranges") or ()):
+        try:
+            parse_range(str(each))
+        except Invalid as error:
+            faults.append(SpecFault(f"spec.tenure.ranges[{number}]", each, str(error).removeprefix("range: ")))
     if tenure.get("address"):
         read_address(tenure["address"], "spec.tenure.address", faults)
+
+
+def _judge_ranges(claim: Object, faults: list[SpecFault]) -> None:
+    """Note an address that is asked for and does not lie where it must."""
+    try:
+        ranges = claim_ranges(claim)
+    except Invalid:
+        return
+    places = {
+        "spec.tenure.address": field(claim, "spec", "tenure", "address"),
+        f"metadata.annotations.{WISHED_ADDRESS}": _annotation(claim, WISHED_ADDRESS),
+    }
+    for place, asked in places.items():
+        position = read_address(asked, "", [])
+        if ranges and position is not None and not any(position in each for each in ranges):
+            faults.append(SpecFault(place, asked, "lies outside of spec.tenure.ranges"))
 
 
 def _judge_two_addresses(claim: Object, faults: list[SpecFault]) -> None:

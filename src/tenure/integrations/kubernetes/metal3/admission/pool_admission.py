@@ -99,10 +99,9 @@ def _faults_of(written: Object, reading: PoolReading) -> Iterator[SpecFault]:
     if POLICIES[reading.spec.policy].striped:
         yield from _not_random(written, reading.spec)
     tenure = mapping(written, "tenure")
-    for name in ("sticky", "namespaces"):
+    if tenure.get("namespaces"):
         # Such a field must not be ignored: an author who asked for it would believe in it.
-        if tenure.get(name):
-            yield SpecFault(f"spec.tenure.{name}", tenure[name], NOT_SERVED)
+        yield SpecFault("spec.tenure.namespaces", tenure["namespaces"], NOT_SERVED)
 
 
 def _ledger_faults(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView) -> Iterator[SpecFault]:

@@ -1,6 +1,7 @@
 """What a claim says: which pool it is for, which address it has or asks for, when it arrived."""
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
@@ -11,14 +12,17 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     PROPAGATION_FINALIZERS,
     WISHED_ADDRESS,
     annotations_of,
+    field,
     finalizers_of,
     text,
 )
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
-from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, parse_range
 from tenure.kernel.errors import Invalid
 
 CONFLICTING_WISHES = "PreAllocation and requested ip address are conflicting"
+CONFLICTING_RANGES = "The address that is asked for lies outside of spec.tenure.ranges"
 
 
 def reference_of(claim: Object) -> Reference | None:
@@ -52,6 +56,19 @@ class AddressWish:
     position: int
 
 
+@dataclass(frozen=True)
+class RangeWish:
+    """Where the address of a claim must lie; the ranges are used in their order."""
+
+    ranges: tuple[AddressRange, ...]
+
+    def __contains__(self, position: int) -> bool:
+        return any(position in each for each in self.ranges)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.ranges))
+
+
 def own_address(claim: Object) -> int | None:
     """Return the address that was picked for a claim, here or where it was moved from; rubbish counts as none."""
     try:
@@ -75,18 +92,40 @@ def was_served(claim: Object) -> bool:
     return bool(kind_of(claim).given(claim))
 
 
-def wish_of(claim: Object, pre_allocated: int | None) -> AddressWish | str | None:
-    """Return the address that a claim or its pool asks for, nothing for any, or why the wish makes no sense."""
-    annotated = annotations_of(claim).get(WISHED_ADDRESS)
-    asked = annotated or text(claim, "spec", "tenure", "address")
-    if asked:
+def wish_of(claim: Object, pre_allocated: int | None) -> AddressWish | RangeWish | str | None:
+    """Return what a claim or its pool asks for, nothing for any address, or why the wish makes no sense.
+
+    The annotation, ``spec.tenure.address`` and the pool's pre-allocation name one address: the same, if there are
+    several of them, and one that lies in ``spec.tenure.ranges``, if there are any.
+    """
+    asked: list[int] = []
+    for place, written in _written_addresses(claim):
         try:
-            position = parse_address(asked)
+            asked.append(parse_address(written))
         except Invalid:
-            place = f"{WISHED_ADDRESS} annotation" if annotated else "spec.tenure.address"
-            return f'Invalid {place} "{asked[:100]}": not a valid IP address'
-        if pre_allocated not in (None, position):
-            return CONFLICTING_WISHES
-        if pre_allocated is None:
-            return AddressWish(WishKind.REQUESTED, position)
-    return None if pre_allocated is None else AddressWish(WishKind.PRE_ALLOCATED, pre_allocated)
+            return f'Invalid {place} "{written[:100]}": not a valid IP address'
+    try:
+        ranges = claim_ranges(claim)
+    except Invalid as error:
+        return f"Invalid spec.tenure.ranges: {error}"
+    if len({*asked, *(() if pre_allocated is None else (pre_allocated,))}) > 1:
+        return CONFLICTING_WISHES
+    position = pre_allocated if pre_allocated is not None else next(iter(asked), None)
+    if position is None:
+        return RangeWish(ranges) if ranges else None
+    if ranges and not any(position in each for each in ranges):
+        return f"{CONFLICTING_RANGES}: {format_address(position)}"
+    return AddressWish(WishKind.REQUESTED if pre_allocated is None else WishKind.PRE_ALLOCATED, position)
+
+
+def claim_ranges(claim: Object) -> tuple[AddressRange, ...]:
+    """Return where the address of a claim must lie; nothing: anywhere. Raise ``Invalid`` for what is no range."""
+    written = field(claim, "spec", "tenure", "ranges")
+    return tuple(parse_range(str(each)) for each in written) if isinstance(written, list) else ()
+
+
+def _written_addresses(claim: Object) -> Iterator[tuple[str, str]]:
+    if annotated := annotations_of(claim).get(WISHED_ADDRESS):
+        yield f"{WISHED_ADDRESS} annotation", annotated
+    if written := text(claim, "spec", "tenure", "address"):
+        yield "spec.tenure.address", written

@@ -115,6 +115,10 @@ class PoolSpec:
     """Where the addresses are held; nothing: the objects of the cluster are all there is."""
     cooling_s: int = 0
     """For how long a released address is not given to another claim. A ledger has its own rule for that."""
+    network: str = ""
+    """Which network the addresses are of, where pools of several networks, or namespaces, are to be told apart."""
+    sticky: bool = False
+    """A claim that is made again under its name gets its former address, if that is free."""
 
     @cached_property
     def _bounds(self) -> "EntryMap":
@@ -226,6 +230,8 @@ def read_pool_spec(written: Any) -> PoolReading:
         outlives_cluster=tenure.get("outlivesCluster") is True,
         ledger=_ledger(_map(tenure, "ledger", faults, "spec.tenure"), faults),
         cooling_s=_cooling_s(tenure.get("coolingSeconds"), faults),
+        network=str(tenure.get("network") or ""),
+        sticky=tenure.get("sticky") is True,
     )
     return PoolReading(read, faults)
 

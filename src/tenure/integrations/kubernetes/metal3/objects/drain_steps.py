@@ -1,0 +1,53 @@
+"""The steps of a drain: which claims still hold addresses of a drained range, and for whom.
+
+A drain takes nothing away. It ends by itself when the last claim there is deleted; then the range can be taken out of
+the pool.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
+from tenure.kernel.addressing.ranges import AddressRange
+
+DRAINED = "Drained"
+"""The condition of a pool with a drain: whether nobody holds an address there any more."""
+
+
+class DrainStep(NamedTuple):
+    """One address that is still held, as the status and the command list it."""
+
+    address: str
+    name: str
+    """The IPAddress object."""
+    kind: str
+    claim: str
+    """The claim that has the address, by kind and name."""
+    owner: str
+    """What owns the claim, such as a Metal3Data or a machine, by kind and name; empty if nothing does."""
+
+
+def drain_step(address: Object, claim: Object | None) -> DrainStep:
+    """Return an address object as a step of a plan."""
+    id = claim_id_of(address)
+    shown = text(address, "spec", "address")
+    return DrainStep(shown, key_of(address)[1], id.kind, id.name, owner_text(claim) if claim is not None else "")
+
+
+def owner_text(claim: Object) -> str:
+    """Return what owns a claim: the controller among its owners, else the first."""
+    owners = claim["metadata"].get("ownerReferences") or []
+    chosen = next((each for each in owners if each.get("controller")), owners[0] if owners else None)
+    return f"{text(chosen, 'kind')}/{text(chosen, 'name')}" if chosen is not None else ""
+
+
+def drained_condition(left: int, ranges: Iterable[AddressRange], steps: Sequence[DrainStep]) -> tuple[str, str, str]:
+    """Return status, reason and message of the condition."""
+    where = ", ".join(map(str, ranges))
+    if not left:
+        return "True", "NothingHeld", f"nobody holds an address of {where}; it can be taken out of spec.pools"
+    named = ", ".join(f"{each.address} ({each.kind} {each.claim})" for each in steps[:3])
+    more = f" and {left - len(steps[:3])} more" if left > len(steps[:3]) else ""
+    return "False", "AddressesHeld", f"{left} addresses of {where} are held: {named}{more}"
