@@ -5,22 +5,19 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3 py
 IN = .venv/bin
 # Files of tests lie in memory where the machine has room: tests kill processes, not disks, so a sync to a disk proves nothing more.
 IN_MEMORY = $(shell test -w /dev/shm && df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "TMPDIR=/dev/shm"}')
-# One worker more than there are cores: a fifth of the time a test waits for a server, a deadline or a browser.
-PYTEST = $(IN_MEMORY) $(IN)/pytest -n $(or $(WORKERS),$(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))) --dist loadgroup
+# Two workers more than there are cores: for a third of the time a test waits for a server, a deadline or a browser.
+PYTEST = $(IN_MEMORY) $(IN)/pytest -n $(or $(WORKERS),$(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2))))
 QUICK = tests/kernel tests/service tests/wire tests/house/test_layout.py tests/house/test_names.py tests/contract
 
 # Where the surroundings forbid it, every one of the hundreds of processes that tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# In a fresh clone every worker would compile all tests and what they import: one process does it for all, beside the checks.
-WARM = { test -e .venv/.warm || $(IN)/pytest --collect-only -qq -n 0 >/dev/null 2>&1; touch .venv/.warm; } & warm=$$!;
-
 # Where tests failed (exit code 1), the few that the load may explain run once more, alone, and are named.
 SECOND_LOOK = || { test $$? = 1 && $(IN_MEMORY) $(IN)/python -m tests.infrastructure.second_look; }
 
-# mypy needs one core for half a minute, so it runs beside the tests; its report comes last, where it is seen.
-TYPES_BESIDE = $(IN)/mypy >.venv/types 2>&1 & types=$$!;
-AND_TYPES = && tests=0 || tests=$$?; wait $$types && sound=0 || sound=$$?; cat .venv/types; exit $$((tests + sound))
+# The checks need one core for a minute, which the tests need to be collected: they run beside, and their report comes last.
+CHECKS_BESIDE = $(MAKE) --no-print-directory check >.venv/checks 2>&1 & checks=$$!;
+AND_CHECKS = && tests=0 || tests=$$?; wait $$checks && sound=0 || sound=$$?; cat .venv/checks; exit $$((tests + sound))
 
 .PHONY: run tour test quick proof check lint bench soak kube kube-servers kube-programs setup clean
 
@@ -32,13 +29,13 @@ tour: .venv/.installed  ## a guided tour of the library's first page
 	@$(IN)/python examples/first_page/tour.py
 
 test: .venv/.ready kube-servers  ## the checks, and every promise once
-	@$(WARM) $(MAKE) --no-print-directory lint && { $(TYPES_BESIDE) wait $$warm; $(PYTEST) $(SECOND_LOOK) $(AND_TYPES); }
+	@$(CHECKS_BESIDE) $(PYTEST) $(SECOND_LOOK) $(AND_CHECKS)
 
 quick: lint  ## for people who edit: under a minute, no server is started
 	TENURE_STORES=memory $(PYTEST) $(QUICK)
 
 proof: .venv/.ready kube-programs  ## everything on every store, in every mode, with full budgets
-	@$(WARM) $(MAKE) --no-print-directory lint && { $(TYPES_BESIDE) wait $$warm; TENURE_PROOF=1 $(PYTEST) --timeout 900 -o faulthandler_timeout=1000 $(AND_TYPES); }
+	@$(CHECKS_BESIDE) TENURE_PROOF=1 $(PYTEST) --timeout 900 -o faulthandler_timeout=1000 $(AND_CHECKS)
 
 check: lint  ## format, lint, types, import contracts, generated code
 	$(IN)/mypy

@@ -4,18 +4,16 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from xdist.remote import Producer
 
 import tenure
 from tenure.ports import LedgerStore
 from tenure.service.read.verify import MACHINES
 from tests.contract.providers import Provider, book_providers, ledger_providers
 from tests.infrastructure import chromium, kube, mariadb
-from tests.infrastructure.group_scheduling import GroupScheduling, write_groups
-from tests.infrastructure.postgres import RUN_FOLDER, PostgresServer, private_postgres, run_folder
+from tests.infrastructure.forked_workers import ForkedWorkers
+from tests.infrastructure.postgres import PostgresServer, private_postgres, run_folder
 from tests.profiles import load_profile
 from tests.scale import PROOF, by_store, left_for_proof
 
@@ -25,14 +23,21 @@ os.environ["EVENTLET_NO_GREENDNS"] = "yes"  # Neutron loads eventlet, which else
 FINISH = pytest.StashKey[ExitStack]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the number of workers."""
+    # pytest leaves small letters to itself, unless it is asked so.
+    parser.getgroup("workers")._addoption("-n", dest="workers", type=int, default=0, help="run in so many processes")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the run's folder, once: workers find it through their environment. Let interrupts reach what tests start."""
+    """Make the run's folder, which all its processes find. Let interrupts reach what tests start."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell starts background jobs so, and all their children inherit it: servers would not hear Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if not hasattr(config, "workerinput"):
-        stack = config.stash[FINISH] = ExitStack()
-        stack.enter_context(run_folder())
+    stack = config.stash[FINISH] = ExitStack()
+    stack.enter_context(run_folder())
+    if config.option.workers:
+        config.pluginmanager.register(ForkedWorkers(config.option.workers))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -57,15 +62,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (place := _shared_place(item)):
             item.add_marker(pytest.mark.xdist_group(place))
-    if hasattr(config, "workerinput"):
-        write_groups(items, Path(os.environ[RUN_FOLDER]))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling | None:
-    """Keep groups together, also where ``-n`` is said without ``--dist loadgroup``."""
-    is_spread = config.getvalue("dist") in ("load", "loadgroup")
-    return GroupScheduling(config, log, Path(os.environ[RUN_FOLDER])) if is_spread else None
 
 
 def _shared_place(item: pytest.Item) -> str:

@@ -109,7 +109,7 @@ def from_service_account() -> Loader:
     async def load() -> ClusterAccess:
         configuration = Configuration()
         try:
-            load_incluster_config(configuration, try_refresh_token=False)  # type: ignore[no-untyped-call]
+            load_incluster_config(configuration, try_refresh_token=False)
             return _access(configuration)
         except UNUSABLE as error:
             raise CredentialsMissing(f"service account of this pod: {error}; or name a kubeconfig") from error
