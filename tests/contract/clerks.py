@@ -7,32 +7,26 @@ first to write each of some papers, then counts up a paper that all clerks count
 import asyncio
 import json
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import tenure
-
-ROOT = Path(__file__).parents[2]
+from tests.infrastructure.async_module import AsyncModule, start_module
 
 
 async def send_clerks(url: str, count: int, names: Sequence[str], steps: int) -> list[dict[str, Any]]:
     """Let clerks run, each in a process of its own; return what each did."""
     clerks = [await _start(url, f"clerk-{number}", names, steps) for number in range(count)]
     for process in clerks:
-        assert process.stdout is not None
         assert await process.stdout.readline() == b"ready\n"
     answers = await asyncio.gather(*(process.communicate(b"go\n") for process in clerks))
     assert [process.returncode for process in clerks] == [0] * len(clerks)
     return [json.loads(out) for out, _ in answers]
 
 
-async def _start(url: str, clerk: str, names: Sequence[str], steps: int) -> Process:
+async def _start(url: str, clerk: str, names: Sequence[str], steps: int) -> AsyncModule:
     words = [url, clerk, ",".join(names), str(steps)]
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.contract.clerks", *words, cwd=ROOT, stdin=PIPE, stdout=PIPE
-    )
+    return await start_module("tests.contract.clerks", *words)
 
 
 async def first_to_write(ledger: tenure.AsyncLedger, clerk: str, names: Sequence[str]) -> list[str]:

@@ -7,16 +7,13 @@ ready, waits for the word, and writes down what the store answered.
 import asyncio
 import json
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from tenure.kernel.holdings.holding_model import Outcome, Verdict, Wish
 from tests.contract.providers import Ground, provider_named
-
-ROOT = Path(__file__).parents[2]
+from tests.infrastructure.async_module import AsyncModule, start_module
 
 Asked = tuple[int, str, str]
 """First address, owner and slot of a wish."""
@@ -36,18 +33,14 @@ async def send_crowd(errands: Sequence[Errand]) -> list[list[tuple[Asked, Outcom
     """Let every errand run in a process of its own; return what each was answered."""
     crowd = [await _start(errand) for errand in errands]
     for process in crowd:
-        assert process.stdout is not None
         assert await process.stdout.readline() == b"ready\n"
     answers = await asyncio.gather(*(process.communicate(b"go\n") for process in crowd))
     assert [process.returncode for process in crowd] == [0] * len(crowd)
     return [[((asked[0], asked[1], asked[2]), Outcome(word)) for asked, word in json.loads(out)] for out, _ in answers]
 
 
-async def _start(errand: Errand) -> Process:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.contract.crowd", cwd=ROOT, stdin=PIPE, stdout=PIPE
-    )
-    assert process.stdin is not None
+async def _start(errand: Errand) -> AsyncModule:
+    process = await start_module("tests.contract.crowd")
     process.stdin.write(json.dumps(asdict(errand)).encode() + b"\n")
     await process.stdin.drain()
     return process

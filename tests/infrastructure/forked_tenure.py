@@ -22,6 +22,7 @@ PRELOADED = (
     "tenure.doors.http.process.run_server",
     "tenure.integrations.kubernetes.operator",
     "tenure.integrations.vmpool.vm_pool",
+    "tests.contract.providers",
 )
 """What commands import that serve on."""
 
@@ -37,8 +38,8 @@ def _line() -> Path:
 class ForkedTenure(subprocess.Popen[AnyStr]):
     """`tenure WORDS`, with ``strict`` as under ``python -W error``. Its number is that of the program itself."""
 
-    def __init__(self, words: Sequence[str], *, strict: bool = False, **settings: Any) -> None:
-        self._name = "strict tenure" if strict else "tenure"
+    def __init__(self, words: Sequence[str], *, strict: bool = False, program: str = "", **settings: Any) -> None:
+        self._name = program or ("strict tenure" if strict else "tenure")
         self._caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         super().__init__(words, **settings)
 
@@ -77,6 +78,13 @@ class ForkedTenure(subprocess.Popen[AnyStr]):
             finally:
                 self._waitpid_lock.release()  # type: ignore[attr-defined]
         return self.returncode
+
+
+class ForkedModule(ForkedTenure[AnyStr]):
+    """`python -m MODULE WORDS`, for a module of this project."""
+
+    def __init__(self, module: str, *words: str, **settings: Any) -> None:
+        super().__init__([module, *words], program="module", **settings)
 
 
 def run_forked(words: Sequence[str], *, timeout: float, **settings: Any) -> "subprocess.CompletedProcess[str]":

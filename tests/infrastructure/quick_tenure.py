@@ -11,6 +11,7 @@ import importlib
 import marshal
 import os
 import pkgutil
+import runpy
 import signal
 import socket
 import subprocess
@@ -150,10 +151,18 @@ def run_python(words: list[str]) -> int:
     return _code_of(lambda: exec(compile(text, "<stdin>", "exec"), {"__name__": "__main__"}))  # noqa: S102
 
 
+def run_module(words: list[str]) -> int:
+    """Run a module of this project, as ``python -m`` does."""
+    sys.path.insert(0, str(PROJECT))
+    sys.argv = words
+    return _code_of(lambda: runpy.run_module(words[0], run_name="__main__", alter_sys=True))
+
+
 RUN: dict[str, Callable[[list[str]], int]] = {
     "tenure": run_program,
     "strict tenure": run_strictly,
     "python": run_python,
+    "module": run_module,
 }
 
 

@@ -10,24 +10,19 @@ import random
 import sys
 import threading
 import time
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import tenure
 from tenure.interchange.copy_ledger import backup, restore
+from tests.infrastructure.async_module import AsyncModule, start_module
 
-ROOT = Path(__file__).parents[2]
 FOR_EVER_S = 3600
 
 
-async def start(*words: str) -> Process:
+async def start(*words: str) -> AsyncModule:
     """Start a process and wait until it is where it should be."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.interchange.busy", *words, cwd=ROOT, stdin=PIPE, stdout=PIPE
-    )
-    assert process.stdout is not None
+    process = await start_module("tests.interchange.busy", *words)
     assert await process.stdout.readline() == b"there\n"
     return process
 

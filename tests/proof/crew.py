@@ -1,13 +1,12 @@
 """The crew of a proof: client processes started, told, killed; and their history gathered at the end."""
 
 import asyncio
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.infrastructure.async_module import AsyncModule, start_module
 from tests.proof.checking import Finding, check_calls
 from tests.proof.clients import Errand
 from tests.proof.faces import open_face
@@ -15,7 +14,6 @@ from tests.proof.history import History, read_calls
 from tests.proof.plan import Plan
 from tests.proof.replaying import check_log
 
-ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90
 
 
@@ -24,11 +22,10 @@ class Client:
     """A running client process."""
 
     name: str
-    process: Process
+    process: AsyncModule
 
     async def say(self, word: str = "") -> None:
         """Let it begin, or stop."""
-        assert self.process.stdin is not None
         self.process.stdin.write(word.encode() + b"\n")
         await self.process.stdin.drain()
 
@@ -69,13 +66,9 @@ class Crew:
         name = f"c{self._hired}"
         path = self.folder / f"{task}-{name}.jsonl"
         errand = Errand(task, self.url, self.plan.pools, str(path), name, self.seed, callers, shifts)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.proof.clients", cwd=ROOT, stdin=PIPE, stdout=PIPE
-        )
+        process = await start_module("tests.proof.clients")
         client = Client(name, process)
         self.clients.append(client)
-        assert process.stdin is not None
-        assert process.stdout is not None
         process.stdin.write(errand.dump())
         await process.stdin.drain()
         async with asyncio.timeout(PATIENCE_S):

@@ -7,8 +7,6 @@ over nobody is left in the line.
 import asyncio
 import json
 import random
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +16,8 @@ from typing import Any
 
 import tenure
 from tenure.service.ledger.engine_ledger import server_of
-from tests.proof.crew import PATIENCE_S, ROOT
+from tests.infrastructure.async_module import AsyncModule, start_module
+from tests.proof.crew import PATIENCE_S
 from tests.proof.waiters import Errand
 
 PROCESSES = 4
@@ -54,7 +53,7 @@ TWO_HUNDRED = Size(200, 40, 2)
 class Party:
     """A process of waiters, and what they were answered."""
 
-    process: Process
+    process: AsyncModule
     owners: list[str]
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     listening: "asyncio.Task[None] | None" = None
@@ -287,11 +286,9 @@ async def parties(url: str, size: Size) -> AsyncIterator[list[Party]]:
 
 
 async def _start(errand: Errand) -> Party:
-    command = [sys.executable, "-m", "tests.proof.waiters"]
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=PIPE, stdout=PIPE)
+    process = await start_module("tests.proof.waiters")
     party = Party(process, list(errand.owners))
     party.listening = asyncio.create_task(party.listen())
-    assert process.stdin is not None
     process.stdin.write(errand.dump())
     await process.stdin.drain()
     return party

@@ -1,9 +1,6 @@
 """A process killed before or after it writes a confirmation: it was made or it was not, and can be made again."""
 
-import asyncio
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +9,8 @@ from tenure.ports import LedgerStore
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import verbs
 from tests.contract.providers import Provider, ledger_providers
+from tests.infrastructure.async_module import start_module
 
-ROOT = Path(__file__).parents[2]
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
 
 
@@ -26,9 +23,7 @@ async def test_a_confirmation_that_was_killed_can_be_made_again(
         await small_plan(ledger)
         held = await ledger.hold("net", owner="vm/a", lasts_s=60)
         cursor = await ledger.last_change()
-        child = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.stores.confirmer", url, moment, cwd=ROOT
-        )
+        child = await start_module("tests.stores.confirmer", url, moment)
         assert await child.wait() == -signal.SIGKILL
         found = await ledger.holding("net", held.address)
 

@@ -1,9 +1,6 @@
 """A process killed at any step of a move into the archive: nothing is lost, nothing is there twice."""
 
-import asyncio
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +11,9 @@ from tenure.service.read.whole_log import whole_log
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import store_of
 from tests.contract.providers import Provider, ledger_providers
+from tests.infrastructure.async_module import start_module
 from tests.scale import PROOF
 
-ROOT = Path(__file__).parents[2]
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
 PLACE = "192.0.2.10"
 STRIDE = 1 if PROOF else 2
@@ -25,8 +22,7 @@ STRIDE = 1 if PROOF else 2
 
 async def _killed_at(url: str, step: int) -> bool:
     """Move changes in a process of its own; tell whether it died at the step."""
-    words = ["-m", "tests.stores.archive_mover", url, str(step)]
-    process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
+    process = await start_module("tests.stores.archive_mover", url, str(step))
     told, _ = await process.communicate()
     if told.decode().strip() == "survived":
         return False

@@ -1,11 +1,8 @@
 """An import killed in the middle is run again: nothing is doubled, nothing is lost."""
 
-import asyncio
 import os
 import signal
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -13,24 +10,22 @@ import tenure
 from tenure.interchange.importer.import_run import plan_import
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, ledger_providers
+from tests.infrastructure.async_module import AsyncModule, start_module
 from tests.interchange.importer.planted import planted_table, prepare
 from tests.scale import by_store
 
 ROWS, BATCH = 6000, 200
-ROOT = Path(__file__).parents[3]
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
 
 
-async def begun(url: str) -> asyncio.subprocess.Process:
+async def begun(url: str) -> AsyncModule:
     """Begin the import in a process of its own."""
-    words = ["-m", "tests.interchange.importer.import_process", url, str(ROWS), str(BATCH)]
-    return await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
+    return await start_module("tests.interchange.importer.import_process", url, str(ROWS), str(BATCH))
 
 
 async def import_and_kill(url: str, *, after: int) -> int:
     """Run the import, kill it hard once it says that so many are done, and return how many it had told."""
     process = await begun(url)
-    assert process.stdout is not None
     done = 0
     async for line in process.stdout:
         done = int(line.split()[0])

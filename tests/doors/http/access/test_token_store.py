@@ -3,9 +3,7 @@
 import asyncio
 import json
 import os
-import sys
 import time
-from asyncio.subprocess import PIPE
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import tenure
 from tenure.doors.http.access.token_store import digest_of, read_text, revoke_token
 from tests.doors.http.stage import Client, Server, running, token_in
+from tests.infrastructure.forked_tenure import run_forked
 from tests.infrastructure.postgres import fresh_schema
 
 SOON_S = 2.0
@@ -236,7 +235,5 @@ async def test_the_command_line_asks_a_server_for_the_same() -> None:
 async def asked_of(server: Server, *words: str) -> Any:
     """Run ``tenure token`` with a server, and read what it answers."""
     around = {**os.environ, "TENURE_SERVER": server.url, "TENURE_TOKEN": server.admin}
-    command = [sys.executable, "-m", "tenure.doors.cli.main", "token", *words, "--json"]
-    process = await asyncio.create_subprocess_exec(*command, env=around, stdout=PIPE, stderr=PIPE)
-    told, wrong = await process.communicate()
-    return json.loads(told or wrong)
+    done = await asyncio.to_thread(run_forked, ["token", *words, "--json"], timeout=30, env=around)
+    return json.loads(done.stdout or done.stderr)

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import pytest
 
 import tenure
 from tenure.integrations.ganeti.machine_model import INSTANCE
+from tests.infrastructure.forked_tenure import ForkedModule
 from tests.infrastructure.postgres import schema_in_thread
 from tests.integrations.ganeti.conformance.door import Door
 from tests.scale import runs, second_store
@@ -88,9 +88,8 @@ def crowd(door: Door, each: int, words: list[str], *, kills: int = 0, seed: int 
 
 def _started(door: Door) -> "subprocess.Popen[str]":
     around = {**os.environ, "TENURE_STORE": door.url}
-    caller = [sys.executable, "-m", "tests.integrations.ganeti.crowd.caller"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(caller, env=around, stdin=pipe, stdout=pipe, text=True)
+    return ForkedModule[str]("tests.integrations.ganeti.crowd.caller", env=around, stdin=pipe, stdout=pipe, text=True)
 
 
 def _send(to: IO[str] | None, calls: list[list[str]]) -> None:

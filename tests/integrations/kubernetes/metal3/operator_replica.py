@@ -7,15 +7,14 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from subprocess import DEVNULL, Popen
 
 from tenure.integrations.kubernetes.operator import started
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
+from tests.infrastructure.forked_tenure import ForkedModule
 from tests.infrastructure.kube import OPERATOR, KubeServer
 
-ROOT = Path(__file__).parents[4]
 TIMES = LeaseTimes(lasts_s=2.0, stops_s=1.2, every_s=0.3)
 """Short, so that a replica that is killed is followed soon; all else is as shipped."""
 GRACE_S = 2.0
@@ -36,7 +35,7 @@ async def run(kubeconfig: str, namespaces: str, lease: str, identity: str, port:
 def start_replica(server: KubeServer, namespaces: str, lease: str, identity: str, port: int = 0) -> "Popen[bytes]":
     """Start a replica with the operator's rights."""
     words = [str(server.kubeconfig(OPERATOR)), namespaces, lease, identity, str(port)]
-    return Popen([sys.executable, "-m", __name__, *words], cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
+    return ForkedModule[bytes](__name__, *words, stdout=DEVNULL, stderr=DEVNULL)
 
 
 @contextmanager

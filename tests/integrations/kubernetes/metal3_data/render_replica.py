@@ -4,15 +4,13 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from subprocess import DEVNULL, Popen
 
 from tenure.integrations.kubernetes.operator import started
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
+from tests.infrastructure.forked_tenure import ForkedModule
 from tests.infrastructure.kube import OPERATOR, KubeServer
 from tests.integrations.kubernetes.metal3.operator_replica import TIMES
-
-ROOT = Path(__file__).parents[4]
 
 
 async def run(kubeconfig: str, namespace: str, lease: str, identity: str) -> None:
@@ -29,7 +27,7 @@ async def run(kubeconfig: str, namespace: str, lease: str, identity: str) -> Non
 def render_replica(server: KubeServer, namespace: str, lease: str, identity: str) -> Iterator["Popen[bytes]"]:
     """Run a replica with the operator's rights; it is killed at the end, if nobody did so before."""
     words = [str(server.kubeconfig(OPERATOR)), namespace, lease, identity]
-    process = Popen([sys.executable, "-m", __name__, *words], cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
+    process = ForkedModule[bytes](__name__, *words, stdout=DEVNULL, stderr=DEVNULL)
     try:
         yield process
     finally:

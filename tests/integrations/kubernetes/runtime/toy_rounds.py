@@ -6,7 +6,6 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -21,6 +20,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnrea
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Object, version_of
+from tests.infrastructure.forked_tenure import ForkedModule
 from tests.infrastructure.kube import OPERATOR, KubeServer, fresh_namespace, private_kube
 from tests.integrations.kubernetes.cluster import install
 from tests.integrations.kubernetes.runtime.toy_controller import CONFIG_MAP, TIMES, ToyWrite, label
@@ -79,7 +79,7 @@ def start_replica(server: KubeServer, namespace: str, identity: str, folder: Pat
     """Start a replica with the operator's rights."""
     module = "tests.integrations.kubernetes.runtime.toy_controller"
     words = [str(server.kubeconfig(OPERATOR)), namespace, identity, str(folder)]
-    return subprocess.Popen([sys.executable, "-m", module, *words], cwd=ROOT)
+    return ForkedModule[bytes](module, *words)
 
 
 @contextmanager

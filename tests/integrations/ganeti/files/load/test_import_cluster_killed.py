@@ -5,8 +5,6 @@ import json
 import os
 import random
 import signal
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ from tenure.integrations.ganeti.files.load.import_cluster import plan_import
 from tenure.integrations.ganeti.files.read.cluster_file import read_file
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, ledger_providers
+from tests.infrastructure.async_module import AsyncModule, start_module
 from tests.integrations.ganeti.files.crowds import addresses_of, crowd_document
 from tests.integrations.ganeti.files.documents import breaches
 from tests.integrations.ganeti.files.test_round_trips import contents
@@ -25,20 +24,17 @@ from tests.scale import by_store, in_proof, runs
 INSTANCES = 300
 KILLS = runs(3, 5, proof=5)
 LONGEST_PAUSE_S = 0.03
-ROOT = Path(__file__).parents[5]
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
 
 
-async def begun(url: str) -> asyncio.subprocess.Process:
+async def begun(url: str) -> AsyncModule:
     """Begin the import in a process of its own."""
-    words = ["-m", "tests.integrations.ganeti.files.load.import_process", url, str(INSTANCES)]
-    return await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
+    return await start_module("tests.integrations.ganeti.files.load.import_process", url, str(INSTANCES))
 
 
 async def import_and_kill(url: str, chance: random.Random) -> bool:
     """Run the import and kill it hard, a few steps on and somewhere in the next; tell whether it was killed."""
     process = await begun(url)
-    assert process.stdout is not None
     for _ in range(chance.randint(1, 8)):
         await process.stdout.readline()
     await asyncio.sleep(chance.random() * LONGEST_PAUSE_S)
