@@ -13,7 +13,7 @@ def load_profile() -> None:
     """Register and load the profile of this run; ``TENURE_EXAMPLES`` asks for a soak of that many examples."""
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
     settings.register_profile(
-        "ci", max_examples=60 if PROOF else 30, derandomize=True, deadline=None, suppress_health_check=slow
+        "ci", max_examples=60 if PROOF else 20, derandomize=True, deadline=None, suppress_health_check=slow
     )
     settings.register_profile(
         "soak", max_examples=max(EXAMPLES, 1), deadline=None, suppress_health_check=slow, print_blob=True

@@ -17,7 +17,8 @@ GENERATED: set[str] = set()
 LONGEST_FUNCTION, P90_FUNCTION, MEDIAN_FUNCTION = 60, 25, 8
 
 DOCSTRING = re.compile(r'(\s*#.*\n)*\s*r?"""')
-MACHINE_PATH = re.compile(r"""(?:^|[\s"'(=:`])/(?:home|root|Users|mnt|work|opt|var/tmp|tmp)/[\w.-]+""")
+MACHINE_FOLDERS = ("home", "root", "Users", "mnt", "work", "opt", "var/tmp", "tmp")
+MACHINE_PATH = re.compile(rf"""(?:^|[\s"'(=:`])/(?:{"|".join(MACHINE_FOLDERS)})/[\w.-]+""")
 TEXT = {".py", ".md", ".sql", ".toml", ".txt", ".yaml", ".yml", ".json", ".cfg", ".ini", ""}
 SKIPPED = {
     ".git",
@@ -103,7 +104,9 @@ def test_no_file_names_a_path_of_somebodys_machine() -> None:
         f"{name_of(path)}:{number}"
         for path in FILES
         if path.suffix in TEXT and path != Path(__file__)
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for text in [path.read_text("utf-8")]
+        if any(f"/{folder}/" in text for folder in MACHINE_FOLDERS)  # which takes a tenth of the time
+        for number, line in enumerate(text.splitlines(), 1)
         if MACHINE_PATH.search(line)
     ]
 

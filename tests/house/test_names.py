@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 from tests.house.test_layout import ROOT, name_of, written
@@ -32,6 +33,7 @@ def is_mirror(path: Path) -> bool:
     return path.is_relative_to(PACKAGE / "wire") or path.stem.endswith(("_responses", "_schemas"))
 
 
+@cache
 def public_classes() -> dict[str, list[str]]:
     """Return where each public class is defined."""
     found: dict[str, list[str]] = defaultdict(list)
@@ -40,7 +42,7 @@ def public_classes() -> dict[str, list[str]]:
             for node in ast.parse(path.read_text("utf-8")).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     found[node.name].append(name_of(path))
-    return found
+    return dict(found)
 
 
 def glossary() -> list[str]:
@@ -77,4 +79,4 @@ def test_a_word_of_the_glossary_has_one_meaning() -> None:
 
     assert len(words) > 15
     assert [word for word, times in words.items() if times > 1] == []
-    assert {word: classes[word.title()] for word in words if len(classes[word.title()]) > 1} == {}
+    assert {word: found for word in words if len(found := classes.get(word.title(), [])) > 1} == {}

@@ -26,6 +26,7 @@ def test_every_interleaving_of_two_servers_with_a_fault_is_explained(name: str, 
     assert explored.complete or name in BOUNDED
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", CASTS)
 def test_three_servers_with_faults_and_cold_starts_are_explained(name: str, mode: str) -> None:

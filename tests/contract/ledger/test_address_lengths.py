@@ -85,6 +85,7 @@ async def hold_all(ledger: Ledger) -> None:
         await ledger.allocate("net", owner=owner_of(address), address=address)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("address", RIGHT)
 @pytest.mark.parametrize("verb", HELD)
 async def test_the_length_of_the_unit_is_accepted_of_what_is_held(ledger: Ledger, verb: str, address: str) -> None:
@@ -93,6 +94,7 @@ async def test_the_length_of_the_unit_is_accepted_of_what_is_held(ledger: Ledger
     await HELD[verb](ledger, address)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("address", RIGHT)
 @pytest.mark.parametrize("verb", FREE)
 async def test_the_length_of_the_unit_is_accepted_of_what_is_free(ledger: Ledger, verb: str, address: str) -> None:
@@ -113,6 +115,7 @@ async def test_another_length_is_refused_of_what_is_held(ledger: Ledger, verb: s
     assert await ledger.last_change() == before
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("address", [*WRONG, *NONE])
 @pytest.mark.parametrize("verb", FREE)
 async def test_another_length_is_refused_of_what_is_free(ledger: Ledger, verb: str, address: str) -> None:

@@ -141,6 +141,7 @@ KEPT_AS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("reach", ["refuse", "allow", "force"])
 @pytest.mark.parametrize(("address", "given"), REACHES, ids=["reserved", "gateway", "network", "last", "waits", "free"])
 async def test_a_call_reaches_as_far_as_it_says(ledger: Ledger, address: str, given: set[str], reach: str) -> None:

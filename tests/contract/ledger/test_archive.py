@@ -123,6 +123,7 @@ async def test_entries_about_addresses_are_found_wherever_they_lie(site: Site[Le
             assert list(await site.store.changes_at(firsts, after=after, limit=limit)) == expected
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("before", [1, 3, 5, 6, 9, 10, 12, 16])
 async def test_trimming_drops_archived_changes_too(site: Site[LedgerStore], before: int) -> None:
     changes = await _write(site.store, 15)

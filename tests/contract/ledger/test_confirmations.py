@@ -62,6 +62,7 @@ HOLDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", HOLDS)
 @pytest.mark.parametrize("actor", [None, "token/ops"])
 async def test_both_ways_leave_the_same_row_and_the_same_log(

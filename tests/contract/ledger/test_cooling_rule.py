@@ -41,6 +41,7 @@ async def row_in(site: Site[LedgerStore], state: State) -> Row:
     return row
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("wanted_us", [0, 1, 60 * SECOND_US])
 @pytest.mark.parametrize("among_others", [False, True], ids=["alone", "among others that cool"])
 @pytest.mark.parametrize("state", BEGUN)
@@ -90,6 +91,7 @@ async def by_apply(ledger: tenure.AsyncLedger, given: tenure.Holding, lingers_s:
     return await ledger.apply([release])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("way", [by_verb, by_apply])
 @pytest.mark.parametrize("state", BEGUN)
 async def test_a_release_cools_as_the_rule_says(ledger: tenure.AsyncLedger, state: State, way: Way) -> None:

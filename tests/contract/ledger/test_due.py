@@ -87,6 +87,7 @@ async def test_an_owner_gets_his_hashed_address_though_another_claim_removed_wha
     assert (await ledger.allocate("net", owner="vm/before", policy="hashed")).address == his
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_every_policy_removes_what_is_due_before_it_picks(ledger: tenure.AsyncLedger, policy: str) -> None:
     cooled = await fill_and_cool(ledger, policy)
@@ -195,6 +196,7 @@ async def test_a_page_of_a_listing_is_as_long_as_asked_for(ledger: tenure.AsyncL
     assert [each.address for each in await ledger.holdings("net", limit=2)] == ["192.0.2.12", "192.0.2.13"]
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("policy", ["lowest", "random", "hashed"])
 async def test_the_short_way_gives_no_address_before_what_is_due_is_gone(

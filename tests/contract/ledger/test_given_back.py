@@ -139,6 +139,7 @@ async def claim_in_line(ledger: tenure.AsyncLedger) -> "asyncio.Task[tenure.Clai
     return task
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("where", ["at the same server", "at another server"])
 @pytest.mark.parametrize("ask", [allocated, waited, claimed])

@@ -75,6 +75,7 @@ def request_made(request: pytest.FixtureRequest, ledger: tenure.AsyncLedger) -> 
     return made, another_one
 
 
+@pytest.mark.sampled
 async def test_the_same_request_is_answered_the_same_by_every_server(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, request_made: tuple[Request, Request]
 ) -> None:
@@ -86,6 +87,7 @@ async def test_the_same_request_is_answered_the_same_by_every_server(
     assert await ledger.last_change() == cursor
 
 
+@pytest.mark.sampled
 async def test_the_same_request_is_answered_the_same_when_nothing_is_held_any_more(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, request_made: tuple[Request, Request]
 ) -> None:
@@ -100,6 +102,7 @@ async def test_the_same_request_is_answered_the_same_when_nothing_is_held_any_mo
     assert await ledger.last_change() == cursor
 
 
+@pytest.mark.sampled
 async def test_another_request_under_the_key_is_refused_and_changes_nothing(
     ledger: tenure.AsyncLedger, request_made: tuple[Request, Request]
 ) -> None:
@@ -112,6 +115,7 @@ async def test_another_request_under_the_key_is_refused_and_changes_nothing(
     assert await ledger.last_change() == cursor
 
 
+@pytest.mark.sampled
 async def test_one_of_many_who_come_at_once_has_the_effect(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, request_made: tuple[Request, Request]
 ) -> None:
@@ -123,6 +127,7 @@ async def test_one_of_many_who_come_at_once_has_the_effect(
     assert await ledger.last_change() == cursor
 
 
+@pytest.mark.sampled
 async def test_of_two_requests_that_come_at_once_under_a_key_one_is_refused(
     ledger: tenure.AsyncLedger, request_made: tuple[Request, Request]
 ) -> None:

@@ -77,6 +77,7 @@ WRONG: list[tuple[Mapping[str, Any], str]] = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("said", "field"), WRONG, ids=lambda case: str(case)[:40])
 async def test_what_cannot_be_meant_is_refused_by_name_and_changes_nothing(
     ledger: Ledger, change: Change, said: Mapping[str, Any], field: str

@@ -37,6 +37,7 @@ async def left_us(ledger: tenure.AsyncLedger, address: str) -> int:
     return until_us - now_us
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", ["apply", "verb", "verb with a key"])
 async def test_a_release_can_keep_the_address_away_for_a_while(ledger: tenure.AsyncLedger, how: str) -> None:
     given = await ledger.allocate("net", owner="vm/a", slot="nic0")
@@ -59,6 +60,7 @@ async def test_a_release_can_keep_the_address_away_for_a_while(ledger: tenure.As
     assert (await ledger.allocate("net", owner="vm/a", slot="nic0")).address == "192.0.2.11"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("lingers_s", "expected_us"), [(3600, 2 * HOUR_US), (10_800, 3 * HOUR_US), (None, 2 * HOUR_US)]
 )
@@ -97,6 +99,7 @@ async def test_nothing_lingers_where_the_subnet_goes_at_once(ledger: tenure.Asyn
     assert await ledger.holdings(owner="vm/a") == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("wrong", [0, -1, "long", True, float("nan"), float("inf"), 10**12])
 async def test_a_time_that_is_none_is_refused(ledger: tenure.AsyncLedger, wrong: float) -> None:
     given = await ledger.allocate("net", owner="vm/a")

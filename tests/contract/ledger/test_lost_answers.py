@@ -234,6 +234,7 @@ async def test_a_release_that_another_request_has_done_is_told_apart(
     assert await ledger.asked_by("token/ops", request_id="r-1").release("net", TEN, owner="vm/held") is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("mine", "theirs"), [("mine", "theirs"), (None, "theirs"), ("mine", None)])
 async def test_releases_are_told_apart_by_the_names_that_callers_give_them(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, mine: str | None, theirs: str | None
@@ -405,6 +406,7 @@ async def test_a_log_that_others_trimmed_before_a_confirmation_leaves_no_doubt_o
     assert (await ledger.confirm("net", "192.0.2.11", owner="vm/pending")).state == "held"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("write", ["a grant", "a confirmation", "an apply"])
 async def test_the_newest_number_is_known_without_a_look_after_every_write(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, write: str

@@ -95,6 +95,7 @@ async def test_what_a_rehearsal_released_is_not_believed_by_the_next_pick(ledger
     assert (await ledger.holding("net", "192.0.2.14")).owner == "vm/4"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("operation", "error"),
     [

@@ -69,6 +69,7 @@ async def test_what_is_held_is_the_answer_where_it_is_what_is_asked_for(
     assert await ledger.last_change() == before
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("wanted", "field"), REFUSED, ids=str)
 async def test_what_is_held_is_no_answer_where_something_else_is_asked_for(
@@ -166,6 +167,7 @@ async def test_under_its_key_a_request_is_answered_as_before_whatever_was_planne
     assert await ledger.allocate("net", owner="vm/a", pool="v4", key="k") == first
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("wanted", "field"), [case for case in REFUSED if "address" not in case[0]], ids=str)
 async def test_an_address_that_waits_for_an_owner_is_no_answer_to_something_else(

@@ -30,6 +30,7 @@ async def plan(ledger: Ledger) -> None:
     await ledger.allocate("net", owner="vm/a", **WORDS)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("words", "named"), OTHERS, ids=str)
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 async def test_words_that_a_holding_has_not_are_named_and_change_nothing(

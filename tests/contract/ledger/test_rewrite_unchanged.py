@@ -47,6 +47,7 @@ async def test_rows_are_written_and_logged_in_the_order_they_were_named(site: Si
     ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("change", ["words", "state", "deadline", "released", "granted again"])
 async def test_a_group_with_a_row_that_changed_is_left_alone_and_the_others_are_not(
     site: Site[LedgerStore], change: str

@@ -32,6 +32,7 @@ NEIGHBOURS = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("held", "wanted"), NEIGHBOURS, ids=[f"{held} then {wanted}" for held, wanted in NEIGHBOURS])
 async def test_a_unit_of_another_size_that_lies_over_a_holding_is_taken(
     site: Site[LedgerStore], held: str, wanted: str
@@ -44,6 +45,7 @@ async def test_a_unit_of_another_size_that_lies_over_a_holding_is_taken(
     assert await site.rows() == [holder]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("wanted", ["192.0.2.15", "192.0.2.32", "192.0.2.32/28", "192.0.2.0/28", "2001:db8::/64"])
 async def test_a_unit_of_another_size_beside_a_holding_is_granted(site: Site[LedgerStore], wanted: str) -> None:
     await _insert(site, "192.0.2.16/28", "vm/a")

@@ -64,6 +64,7 @@ async def test_all_labels_named_must_be_there(ledger: Ledger, labels: dict[str, 
     assert [each.name for each in await ledger.search(labels=labels)] == names
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -151,6 +152,7 @@ async def test_a_preallocated_prefix_is_found_by_an_address_inside_it(ledger: Le
     assert ("preallocation", "vm/later", "10.0.0.32") in seen(await ledger.search("10.0.0.40"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [

@@ -13,6 +13,7 @@ from tenure.service.read.verify import verify
 from tests.contract.providers import Ground, Provider, ledger_providers
 from tests.contract.sites import Site
 from tests.interchange.million import made_contents
+from tests.scale import FIRST_STORE, in_proof
 
 pytestmark = pytest.mark.every_store
 
@@ -31,7 +32,10 @@ async def store(ledger_provider: Provider[LedgerStore]) -> AsyncIterator[LedgerS
         yield opened
 
 
-@pytest.fixture(params=ledger_providers(), ids=lambda provider: f"from {provider.name}")
+ORIGINS = sorted(ledger_providers(), key=lambda provider: provider.name != FIRST_STORE)
+
+
+@pytest.fixture(params=[*ORIGINS[:1], *map(in_proof, ORIGINS[1:])], ids=lambda provider: f"from {provider.name}")
 async def origin(request: pytest.FixtureRequest) -> AsyncIterator[LedgerStore]:
     """Give a store of every kind with something of everything in it."""
     async with request.param.open() as opened:

@@ -108,6 +108,7 @@ async def waiting(ledger: Ledger) -> list[str]:
     return [claim.owner for claim in await ledger.waiting()]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("come_to_hold", [handed_over, held_again, given_a_run], ids=lambda way: way.__name__)
 async def test_an_owner_that_came_to_hold_something_by_another_way_waits_no_more(
     ledger: Ledger, come_to_hold: Callable[[Ledger], Awaitable[None]]

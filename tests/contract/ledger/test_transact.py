@@ -94,6 +94,7 @@ async def _furnished(site: Site[LedgerStore]) -> tuple[Any, ...]:
     return await _snapshot(site)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("count", range(1, len(STEPS) + 1), ids=[f"after {name}" for name, _ in STEPS])
 async def test_a_transaction_that_raises_leaves_nothing_behind(site: Site[LedgerStore], count: int) -> None:
     before = await _furnished(site)

@@ -168,6 +168,7 @@ WITHIN = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("asked", "expected"), WITHIN, ids=[asked for asked, _ in WITHIN])
 async def test_rows_within_are_all_that_lie_over_the_range(
     site: Site[LedgerStore], asked: str, expected: list[str]

@@ -26,6 +26,7 @@ READING = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", READING, ids=" ".join)
 def test_a_missing_file_is_told_and_not_made(site: Site, words: list[str]) -> None:
     before = sorted(site.folder.iterdir())

@@ -195,6 +195,7 @@ async def test_a_directory_may_be_named_from_where_one_is(hooks: Path, monkeypat
     assert result.output == "here\n"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("phase", ["pre", "post"])
 @pytest.mark.parametrize("operation", OP_CODES)
 async def test_an_operation_runs_its_own_hooks_only(operation: str, phase: str, hooks: Path) -> None:

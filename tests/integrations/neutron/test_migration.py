@@ -251,7 +251,7 @@ def test_neutrons_tool_finds_the_branches_and_the_files_of_heads_in_order() -> N
     assert "tenure_start (branchpoint)" in said
 
 
-@pytest.mark.parametrize("kind", ["mysql+pymysql", "postgresql+psycopg2"])
+@pytest.mark.parametrize("kind", ["mysql+pymysql", in_proof("postgresql+psycopg2")])
 def test_the_statements_are_written_out_without_a_database(kind: str) -> None:
     said = manage(f"{kind}://nobody@localhost/nothing", "upgrade", "head", "--sql")
 

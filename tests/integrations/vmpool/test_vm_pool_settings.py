@@ -28,6 +28,7 @@ def test_case_33_addresses_are_kept_in_one_spelling() -> None:
     assert VMPoolSettings(pool_ips=["2001:DB8::1", "10.0.0.1"]).line.ips == ("2001:db8::1", "10.0.0.1")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("field", "value"),
     [

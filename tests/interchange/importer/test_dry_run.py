@@ -48,6 +48,7 @@ FIRST = "spaces[0].networks[0].subnets[0]"
 SECOND = "spaces[0].networks[0].subnets[1]"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("subnets", "expected"),
     [

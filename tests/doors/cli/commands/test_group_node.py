@@ -42,6 +42,7 @@ def test_fields_may_be_chosen(machines: Site) -> None:
     assert [field["name"] for field in machines.json("node", "list-fields")] == list(NODE)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("code", "words", "said"),
     [

@@ -210,6 +210,7 @@ def test_a_label_is_added_to_those_that_there_are(
     assert lab(command) == {}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", LABELLED, ids=lambda command: command[0])
 @pytest.mark.parametrize(
     "said",

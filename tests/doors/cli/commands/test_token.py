@@ -77,6 +77,7 @@ def test_a_token_may_end_at_a_time(site: Site) -> None:
     assert (made["expires"], bare["expires"]) == ("2126-01-31T10:00:00Z", "2126-01-31T00:00:00Z")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("words", "field"),
     [

@@ -68,6 +68,7 @@ def test_the_commands_that_can_end_holdings_are_those_with_the_option() -> None:
     assert sorted(" ".join(path) for path in found) == sorted(CASCADING)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("line", "command"),
     [

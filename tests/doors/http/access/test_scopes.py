@@ -36,6 +36,7 @@ async def narrow(shared_server: Server, admin: Client) -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("endpoint", OF_A_NETWORK, ids=lambda endpoint: endpoint.name)
 async def test_a_network_that_is_there_is_refused_like_one_that_is_not(narrow: Client, endpoint: Endpoint) -> None:
     said = EXAMPLES[endpoint.name]

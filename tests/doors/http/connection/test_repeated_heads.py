@@ -95,6 +95,7 @@ def test_the_same_head_is_read_as_the_parser_reads_it(
     assert found == (Head(MATCH, PATH, dict(Parsed(data).headers)), body)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("data", [
     b"",
     wish(b"{}")[:-1],

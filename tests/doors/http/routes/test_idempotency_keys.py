@@ -36,6 +36,7 @@ def asked(name: str) -> tuple[str, Any]:
     return at(POSTS[name].path, **{**PATH_EXAMPLES, **said.get("path", {})}), said["body"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", KEPT)
 async def test_the_same_request_under_a_key_is_answered_the_same_and_done_once(admin: Client, name: str) -> None:
     await lay(admin)
@@ -58,6 +59,7 @@ async def test_the_document_tells_which_routes_take_a_key() -> None:
     assert taking == set(POSTS) - TELL_WHAT_IS_SO_NOW
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", sorted(TELL_WHAT_IS_SO_NOW - {"login", "revoke_token"}))
 async def test_what_tells_what_is_so_now_may_be_repeated(admin: Client, name: str) -> None:
     await lay_for(admin, POSTS[name])
@@ -66,6 +68,7 @@ async def test_what_tells_what_is_so_now_may_be_repeated(admin: Client, name: st
         await good(admin, "POST", path, EXAMPLES[name].get("body"), headers=key(f"now-{name}"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name in KEPT if name not in ("allocate_many", "release_many")])
 async def test_another_request_under_a_key_is_refused(admin: Client, name: str) -> None:
     await lay(admin)

@@ -204,6 +204,7 @@ async def test_a_timeline_tells_what_was_held_when(client: Client) -> None:
     assert told["ipv6"] is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("path", "status", "field"),
     [

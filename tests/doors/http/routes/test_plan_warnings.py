@@ -82,6 +82,7 @@ async def test_what_is_written_of_many_warnings_does_not_grow_with_them(monkeypa
     assert sum(written) < 2 * LONGEST_WARNINGS
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("room", range(30))
 async def test_no_warning_is_dropped_that_a_head_can_carry(room: int) -> None:
     rest = LONGEST_WARNINGS - len(json.dumps(["", "b", "c"]))

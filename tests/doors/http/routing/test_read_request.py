@@ -82,6 +82,7 @@ BODIES: dict[str, tuple[bytes, bytes, int, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", BODIES)
 async def test_a_wrong_body_is_refused_by_name(shared_server: Server, admin: Client, case: str) -> None:
     path, body, status, field = BODIES[case]
@@ -239,6 +240,7 @@ PATHS: dict[bytes, tuple[int, str]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path[:60].decode())
 async def test_a_path_that_leads_nowhere_is_told(shared_server: Server, path: bytes) -> None:
     status, field = PATHS[path]
@@ -277,6 +279,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", QUERIES)
 async def test_a_wrong_query_is_refused_by_name(admin: Client, path: str) -> None:
     await lay(admin)

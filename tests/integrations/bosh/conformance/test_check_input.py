@@ -61,6 +61,7 @@ async def refused(town: Town, field: str, call: Call, values: Iterable[object]) 
     assert await town.ledger.last_change() == before
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("verb", [*DOCUMENTS, *NAMES])
 async def test_what_is_no_text_is_refused_by_name(town: Town, verb: str) -> None:
     await refused(town, *(DOCUMENTS | NAMES)[verb], NO_TEXT)

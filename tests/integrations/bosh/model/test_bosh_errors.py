@@ -58,6 +58,7 @@ async def town(tmp_path: Path) -> AsyncIterator[Town]:
         assert await ledger.verify() == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", CONFIGS, ids=named)
 def test_what_is_wrong_with_a_cloud_config_is_told_once_and_with_its_place(case: Wrong) -> None:
     found = configs.faults(case.text)
@@ -71,6 +72,7 @@ def test_what_is_wrong_with_a_second_cloud_config_is_told(case: Wrong) -> None:
     assert told(configs.faults(configs.WORKED, case.text)) == [case.told]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", MANIFESTS, ids=named)
 def test_what_is_wrong_with_a_manifest_is_told_once_and_with_its_place(case: Wrong) -> None:
     found = manifests.faults(case.text)
@@ -95,6 +97,7 @@ def test_what_is_wrong_with_what_vms_say_is_told(case: Wrong) -> None:
     assert told(caught.value.faults) == [case.told]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", [*STORIES, *AFTERWARDS], ids=named)
 async def test_what_cannot_be_had_is_refused_and_nothing_is_changed(case: Refusal, town: Town) -> None:
     refused = await case.story(town)

@@ -193,6 +193,7 @@ def test_a_block_moves_while_its_pool_and_reservation_go(door: Door) -> None:
     assert door.external("subnet2") == ["10.9.0.0", "10.9.0.8", "10.9.0.255"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("line", "words"),
     [

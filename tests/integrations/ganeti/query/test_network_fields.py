@@ -284,6 +284,7 @@ def _units(plan: Configuration) -> list[tuple[str, str]]:
     return [(format_address(first), format_address(last)) for first, last in ends]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FIELDS)
 def test_every_field_can_be_written_as_json_and_as_a_cell(name: str) -> None:
     network = of_cases()

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL
@@ -23,13 +24,15 @@ from tests.integrations.kubernetes.metal3.ipam_user import user_of
 from tests.integrations.kubernetes.metal3.operator_replica import TIMES, start_replica
 from tests.integrations.kubernetes.metal3.webhook_service import webhook_service
 from tests.proof.plan import Plan
+from tests.scale import runs
 
-CLAIMS = 500
+CLAIMS = runs(120, soak=500, proof=500)
 MAKERS = 12
 """Users that create and delete claims at the same time."""
 LIVES_S = 0.4
-FIRST, LAST = "10.0.0.1", "10.0.1.44"
-"""300 addresses: fewer than the claims that are made, more than those that stay."""
+FIRST = "10.0.0.1"
+LAST = str(IPv4Address(FIRST) + CLAIMS * 3 // 5 - 1)
+"""Fewer addresses than the claims that are made, more than those that stay."""
 PLAN = Plan([(POOL, "10.0.0.0/23", f"{FIRST}-{LAST}", "any", "lowest")])
 SETTLES_S = 60.0
 

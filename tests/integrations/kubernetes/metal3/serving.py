@@ -47,9 +47,11 @@ class RefusedByServer(Exception):
 def until(look: Callable[[], T | None], within_s: float = WITHIN_S) -> T:
     """Return what ``look`` gives as soon as it gives something true."""
     deadline = time.monotonic() + within_s
+    pause = 0.02
     while not (found := look()):
         assert time.monotonic() < deadline, "it did not come to that in time"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(pause * 1.2, 0.2)  # what takes long is not looked at all the time, which the server would pay for
     return found
 
 

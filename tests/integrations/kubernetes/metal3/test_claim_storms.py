@@ -13,14 +13,20 @@ from tests.integrations.kubernetes.metal3.crash_grid import started_in
 from tests.integrations.kubernetes.metal3.ipam_user import user_of, witness
 from tests.integrations.kubernetes.metal3.serving import operator_in
 from tests.integrations.kubernetes.runtime.toy_rounds import erase_behind
+from tests.scale import runs
+
+STORM = runs(12, soak=30, proof=30)
+"""Rounds of claims that live for a moment."""
+CLAIMS = runs(80, soak=200, proof=200)
+"""Claims that come and go under two leaders; half of them stay."""
 
 
 @pytest.mark.parametrize("webhooks", [True, False], ids=["webhooks", "bare"])
 async def test_claims_that_are_deleted_within_50_ms_leave_nothing(kube: KubeServer, webhooks: bool) -> None:
     """They are settled within 10 s, whether the finalizer is there from the beginning (KP3) or not."""
-    figures = await storm(kube, 30, seed=1, webhooks=webhooks)
+    figures = await storm(kube, STORM, seed=1, webhooks=webhooks)
 
-    assert figures["rounds"] == 30
+    assert figures["rounds"] == STORM
 
 
 async def test_two_leaders_at_once_serve_every_claim_and_give_no_address_twice(kube: KubeServer) -> None:
@@ -28,14 +34,14 @@ async def test_two_leaders_at_once_serve_every_claim_and_give_no_address_twice(k
     with fresh_namespace(kube) as namespace:
         async with user_of(kube, namespace) as user, AsyncExitStack() as stack:
             leaders = [await started_in(stack, kube, namespace) for _ in range(2)]
-            await user.pool("p", "10.0.0.1", "10.0.0.100")
+            await user.pool("p", "10.0.0.1", f"10.0.0.{CLAIMS // 2}")
             async with witness(user) as seen:
-                await come_and_go(user, claims=200, seed=1)
+                await come_and_go(user, claims=CLAIMS, seed=1)
                 found = await user.until_settled(*leaders)
             await user.delete_all(IP_CLAIM, IP_POOL)
             await user.until_gone(*leaders)
 
-    assert len(found.claims) == len(found.addresses) == 100
+    assert len(found.claims) == len(found.addresses) == CLAIMS // 2
     assert seen.seen > len(found.addresses)
 
 

@@ -16,6 +16,7 @@ from tests.integrations.kubernetes.metal3.conditional_writes import SentWrite, u
 from tests.integrations.kubernetes.metal3.crash_grid import STORIES, GridCell, beyond, cell_of, cells_of, play_cells
 from tests.integrations.kubernetes.metal3.faulty_client import Moment
 from tests.integrations.kubernetes.metal3.old_clusters import install_clusters
+from tests.scale import in_proof
 
 WRITES: Mapping[str, int] = {
     "take": 5, "take-batch": 9, "take-and-go": 5, "take-kept": 5, "take-batch-kept": 9, "take-kept-and-go": 4,
@@ -31,6 +32,10 @@ STATUS_WRITES = 3
 """How many writes of a status a story may take besides; they fail, too."""
 
 CONTINUATIONS = pytest.mark.parametrize("dies", [False, True], ids=["goes-on", "dies"])
+GOES_ON_ALONE = pytest.mark.parametrize("dies", [pytest.param(False, id="goes-on"), in_proof(True)])
+
+QUARTERS = [(1, False), (0, True), (0, False), (1, True)]
+"""Parts of the halves of the grid; the first two have every write once, and ``make test`` plays them."""
 
 
 def grid_of(writes: Mapping[str, int], *, dies: bool) -> list[GridCell]:
@@ -38,6 +43,12 @@ def grid_of(writes: Mapping[str, int], *, dies: bool) -> list[GridCell]:
     numbered = [(story, number) for story, count in writes.items() for number in range(1, count + 1)]
     cells = [each for place, write in enumerate(numbered) for each in cells_of(*write)[:: -1 if place % 2 else 1]]
     return cells[dies::2]
+
+
+def part_of(half: list[GridCell], part: int) -> list[GridCell]:
+    """Return the cells of every other write."""
+    places = {write: place for place, write in enumerate(dict.fromkeys((cell.story, cell.number) for cell in half))}
+    return [cell for cell in half if places[cell.story, cell.number] % 2 == part]
 
 
 def check_counts(writes: Mapping[str, int], counted: list[GridCell]) -> None:
@@ -55,14 +66,15 @@ def test_kd17_the_grid_has_every_write_at_every_moment() -> None:
     writes = [(story, number) for story in STORIES for number in range(1, WRITES[story] + 1)]
     assert sorted(met, key=str) == sorted(((*write, moment) for write, moment in product(writes, Moment)), key=str)
     assert all({(cell.story, cell.number) for cell in half} == {*writes} for half in halves)
+    played = [cell for part, dies in QUARTERS[:2] for cell in part_of(halves[dies], part)]
+    assert {(cell.story, cell.number) for cell in played} == {*writes}
 
 
-@CONTINUATIONS
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize(("part", "dies"), [*QUARTERS[:2], *(in_proof(*each) for each in QUARTERS[2:])])
 async def test_kd17_every_write_fails_at_every_moment(kube: KubeServer, part: int, dies: bool) -> None:
-    """``make proof`` lets the operator both die and go on at each of them."""
+    """In ``make test`` each fails at one or two of the moments, and ``make proof`` lets the operator die and go on."""
     install_clusters(kube)
-    await play_cells(kube, grid_of(WRITES, dies=dies)[part::2], dies=dies)
+    await play_cells(kube, part_of(grid_of(WRITES, dies=dies), part), dies=dies)
 
 
 async def test_kd17_writes_that_come_besides_fail_as_well_and_nothing_is_left_at_the_end(kube: KubeServer) -> None:
@@ -74,7 +86,7 @@ async def test_kd17_writes_that_come_besides_fail_as_well_and_nothing_is_left_at
 
 
 @pytest.mark.xdist_group("private-kube")
-@CONTINUATIONS
+@GOES_ON_ALONE
 async def test_kd17_every_write_fails_on_metal3s_definitions(foreign_kube: KubeServer, dies: bool) -> None:
     """A reservation is written twice there (KD4), and each operator finds that out by itself."""
     counted = [] if dies else beyond(FOREIGN_WRITES, STATUS_WRITES)

@@ -2,7 +2,6 @@
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,11 +9,13 @@ import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE
+from tests.infrastructure.forked_tenure import ForkedTenure
 from tests.infrastructure.kube import OPERATOR, KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.claim_storms import come_and_go
 from tests.integrations.kubernetes.metal3.ipam_user import AddressWitness, IpamUser, user_of, witness
+from tests.scale import runs
 
-CLAIMS = 120
+CLAIMS = runs(60, soak=120, proof=120)
 STARTS_WITHIN_S = 30
 
 
@@ -23,10 +24,7 @@ def operator_process(server: KubeServer, namespace: str) -> Iterator["subprocess
     """Run the command for one namespace; it is killed at the end (``kill -9``)."""
     words = ["--kubeconfig", str(server.kubeconfig(OPERATOR)), "--own-namespace", "tenure-system", "--port", "0"]
     words += ["--webhook-port", "0", "--controllers", "metal3", "--namespaces", namespace]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tenure.doors.cli.main", "operator", *words],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    process = ForkedTenure[bytes](["operator", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield process
     finally:
@@ -56,7 +54,7 @@ async def test_kd17_an_operator_that_is_killed_under_load_loses_nothing(kube: Ku
                     await user.claim("first", "p")
                     await until_seen(seen, changes=1)
                     users = asyncio.create_task(come_and_go(user, CLAIMS, seed=1))
-                    await until_seen(seen, changes=50)
+                    await until_seen(seen, changes=CLAIMS // 3)
                 await end_lease(user)
                 with operator_process(kube, namespace):
                     await users

@@ -116,7 +116,7 @@ async def test_a_write_of_a_former_leader_is_refused_by_what_it_names(fragile: K
             assert (await state(client, namespace))[1] == {"a": "newer"}
 
 
-IN_PROOF = {"forget-versions", "freeze-replica", "kill-api-server", "kill-replica"}
+IN_PROOF = {"forget-versions", "freeze-replica", "kill-api-server", "kill-etcd", "kill-replica"}
 """Other faults have these in them, or more than these; a version that is forgotten is tried with the informer."""
 
 

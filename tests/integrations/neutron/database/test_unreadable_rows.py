@@ -8,6 +8,7 @@ import pytest
 from tests.integrations.neutron.maintenance.maintenance_site import Site, built, digits, kinds, site_of
 from tests.integrations.neutron.stage.deployment import Deployment
 from tests.integrations.neutron.stage.kinds import LEDGER_ONCE, each_once, site_kinds, some
+from tests.scale import in_proof
 
 pytestmark = pytest.mark.halved
 
@@ -240,7 +241,7 @@ def test_a_server_that_cannot_read_a_row_says_so_instead_of_giving_away_what_it_
     assert f"cannot read its record of subnet {subnet} in table tenure_allocations" in str(refused.body)
 
 
-@pytest.mark.parametrize("kind", [("postgresql", "ledger"), ("mariadb", "database")], ids="-".join)
+@pytest.mark.parametrize("kind", [("postgresql", "ledger"), in_proof(("mariadb", "database"))], ids="-".join)
 def test_an_import_is_refused_by_what_cannot_be_read_in_neutron_unless_it_is_to_be_left(kind: tuple[str, str]) -> None:
     with built(*kind) as site:
         site.ports(site.subnet("10.60.0.0/24", [("10.60.0.2", "10.60.0.254")], "10.60.0.1"), CARRIED)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tenure.kernel.errors import Conflict
-from tests.integrations.neutron.maintenance.maintenance_site import DATABASES, Site, built, digits, kinds, places
+from tests.integrations.neutron.maintenance.maintenance_site import Site, built, digits, kinds, places
 from tests.integrations.neutron.stage.kinds import LEDGER_ONCE, site_kinds
-from tests.scale import runs
+from tests.scale import in_proof, runs
 
 pytestmark = pytest.mark.halved
 
@@ -198,7 +198,7 @@ def _kind(site: Site) -> tuple[str, str]:
     return ("mariadb" if "mysql" in site.settings.database else "postgresql", site.settings.mode)
 
 
-@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize("database", ["postgresql", in_proof("mariadb")])
 def test_a_deployment_changes_its_mode_by_an_import_and_back_and_again(database: str) -> None:
     with built(database, "ledger") as site:
         four, _ = fill(site)

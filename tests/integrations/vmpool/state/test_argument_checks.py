@@ -40,6 +40,7 @@ DURATIONS: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("given", NO_DURATIONS, ids=repr)
 @pytest.mark.parametrize("name", DURATIONS)
 def test_a_duration_that_is_none_is_refused_with_its_name(name: str, given: object) -> None:
@@ -62,6 +63,7 @@ def test_a_wait_may_be_0_and_a_day_is_the_most() -> None:
     assert (read_seconds("1.5s", "x"), read_seconds("100ms", "x"), read_seconds(" 2m ", "x")) == (1.5, 0.1, 120.0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "make"),
     [

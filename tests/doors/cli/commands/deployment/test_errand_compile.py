@@ -208,6 +208,7 @@ def test_managed_networks_are_listed_with_what_the_cloud_made(deployed: Site) ->
     ]  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("code", "words", "said"),
     [

@@ -178,6 +178,7 @@ def test_a_new_instance_never_goes_by_the_index_of_one_that_leaves(deployed: Sit
     assert " is gone; freed: apps 10.44.16.2" in deployed.text("deployment", "lose", "shop", "web/0")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("code", "words", "said"),
     [

@@ -113,6 +113,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("code", "words", "said"), REFUSED, ids=lambda value: str(value)[:60])
 def test_what_is_refused_tells_option_piece_and_reason_and_changes_nothing(
     machines: Site, code: int, words: list[str], said: str

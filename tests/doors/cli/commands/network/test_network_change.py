@@ -35,6 +35,7 @@ def test_a_command_whose_last_option_is_wrong_changes_nothing(site: Site) -> Non
     assert site.state() == before
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("code", "option", "value", "piece"),
     [

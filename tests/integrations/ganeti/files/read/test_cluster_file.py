@@ -121,6 +121,7 @@ NEW: list[tuple[list[Any], Any, str]] = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("path", "value", "fault"), OLD)
 def test_a_fault_of_todays_form_is_told_with_its_place(path: list[Any], value: Any, fault: str) -> None:
     faults = [str(found) for found in examine(spoilt(old_document(), path, value))[1].found]
@@ -128,6 +129,7 @@ def test_a_fault_of_todays_form_is_told_with_its_place(path: list[Any], value: A
     assert any(found.startswith(fault) for found in faults), faults
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("path", "value", "fault"), NEW)
 def test_a_fault_of_the_revised_form_is_told_with_its_place(path: list[Any], value: Any, fault: str) -> None:
     document = spoilt(new_document(), ["networks", NET1, "subnets", 0, *path], value)
@@ -285,6 +287,7 @@ def test_u31_u32_a_range_is_read_in_all_its_spellings(value: object, text: str) 
     assert str(read_range(value, "range")) == text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "value",
     [
