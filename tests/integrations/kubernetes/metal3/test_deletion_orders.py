@@ -337,7 +337,7 @@ def _everywhere(space: Namespace, kind: ResourceType) -> list[Object]:
 
 def test_6_17_a_pool_that_outlives_its_cluster_keeps_its_claims_when_the_garbage_is_collected(place: Namespace) -> None:
     """Its twin, which does not, goes with the cluster as soon as its claims are gone."""
-    place.create(CLUSTER, "c", {})
+    place.create(CLUSTER, "c", {"paused": False})
     for name, outlives in (("stays", True), ("goes", False)):
         place.pool(name, "10.0.0.1-10.0.0.9", clusterName="c", tenure={"outlivesCluster": outlives})
         place.claim(f"{name}-a", name)
