@@ -111,6 +111,9 @@ EDITS: dict[str, tuple[Edit, ...]] = {
         Edit("metadata:\n  name: tenure-operator\n", "metadata:\n  name: tenure-operator\n" + BY_CERT_MANAGER, 2),
         Edit("    rules:\n", IN_NAMESPACES + "    rules:\n", 4),
     ),
+    "in_cluster_webhooks.yaml": (
+        Edit("  name: tenure-operator-in-cluster\n", "  name: tenure-operator-in-cluster\n" + BY_CERT_MANAGER, 2),
+    ),
     "deployment.yaml": (
         Edit("  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"),
         Edit(
@@ -155,6 +158,7 @@ EDITS: dict[str, tuple[Edit, ...]] = {
 }  # fmt: skip
 """Of manifests by their file; the definitions of kinds have one edit in common."""
 
+IN_CLUSTER = '(has "in-cluster" .Values.controllers)'
 WHOLE_FILES = {
     "crds/": ("if .Values.crds.install", "end"),
     "role_only.yaml": ("range .Values.namespaces", "end"),
@@ -162,6 +166,9 @@ WHOLE_FILES = {
         'if has "render" .Values.controllers }}\n{{- range $namespace := .Values.namespaces | default (list "")',
         "end }}\n{{- end",
     ),
+    "in_cluster_crds/": (f"if and .Values.crds.install {IN_CLUSTER}", "end"),
+    "in_cluster_rbac.yaml": (f"if {IN_CLUSTER}", "end"),
+    "in_cluster_webhooks.yaml": (f"if and .Values.webhooks.enabled {IN_CLUSTER}", "end"),
     "user_roles.yaml": ("if .Values.userRoles.create", "end"),
     "webhooks.yaml": ("if .Values.webhooks.enabled", "end"),
     "cert_manager.yaml": ("if .Values.webhooks.certManager", "end"),
@@ -186,6 +193,8 @@ NOT_RENDERING = '(not (has "render" .Values.controllers))'
 CHECKS = {
     "and .Values.webhooks.certManager (not .Values.webhooks.enabled)": "webhooks.certManager: there is no certificate "
     "without webhooks.enabled",
+    f"and .Values.namespaces {IN_CLUSTER}": "controllers: in-cluster has no roles for single namespaces here; "
+    "`tenure manifests --namespaces` prints them",
     f"and .Values.render.claimsByHost {NOT_RENDERING}": "render.claimsByHost: render is not among controllers",
     f"and .Values.render.likeCapm3 {NOT_RENDERING}": "render.likeCapm3: render is not among controllers",
 }
@@ -199,7 +208,7 @@ class ManifestChanged(Exception):
 def manifest_files() -> list[str]:
     """Return the manifests that templates are made of."""
     for part, files in PARTS.items():
-        if part not in USUAL and not all(file in WHOLE_FILES for file in files):
+        if part not in USUAL and not all(file.startswith(tuple(WHOLE_FILES)) for file in files):
             raise ManifestChanged(f"the part {part} is not a usual one: WHOLE_FILES must say on which value it depends")
     listed = [file for files in PARTS.values() for file in files if file not in LEFT_OUT]
     return [*listed, *BESIDE_PARTS]
@@ -210,7 +219,7 @@ def template_of(file: str) -> str:
     text = MANIFESTS.joinpath(*file.split("/")).read_text("utf-8")
     if "{{" in text:
         raise ManifestChanged(f"{file} has braces that Helm would take for a template")
-    for edit in (KEPT,) if file.startswith("crds/") else EDITS.get(file, ()):
+    for edit in (KEPT,) if "crds/" in file else EDITS.get(file, ()):
         if text.count(edit.old) != edit.times:
             raise ManifestChanged(f"{file} has {text.count(edit.old)} times, and not {edit.times}:\n{edit.old}")
         text = text.replace(edit.old, edit.new)

@@ -46,13 +46,13 @@ def webhook_place(folder: Path) -> WebhookPlace:
 
 @contextlib.contextmanager
 def go_manager(
-    program: str, server: KubeServer, place: WebhookPlace, *words: str
+    program: str, server: KubeServer, place: WebhookPlace, *words: str, health_flag: str = "--health-addr"
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a manager as the administrator, under the name that it has in its image; it is ended as a cluster ends it."""
     health, log_file = f"127.0.0.1:{free_port()}", place.folder / "log"
     command = [
         "manager", f"--kubeconfig={server.kubeconfig(ADMIN)}", f"--webhook-cert-dir={place.folder}",
-        f"--webhook-port={place.port}", f"--health-addr={health}", "--diagnostics-address=127.0.0.1:0",
+        f"--webhook-port={place.port}", f"{health_flag}={health}", "--diagnostics-address=127.0.0.1:0",
         "--insecure-diagnostics", *words,
     ]  # fmt: skip
     with log_file.open("ab") as log:

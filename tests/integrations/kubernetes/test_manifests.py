@@ -18,7 +18,7 @@ from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.cluster import PLACES
 
 MANIFESTS = files("tenure.integrations.kubernetes").joinpath("manifests")
-LISTS = ("kustomization.yaml", "crds/kustomization.yaml")
+LISTS = ("kustomization.yaml", "crds/kustomization.yaml", "in_cluster_crds/kustomization.yaml")
 OPERATOR = "system:serviceaccount:tenure-system:tenure-operator"
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 READ = {"get", "list", "watch"}
@@ -39,10 +39,15 @@ def judged(kube: KubeServer, document: dict[str, Any]) -> dict[str, Any]:
     place = PLACES[document["kind"]].format(namespace=document["metadata"].get("namespace", ""))
     how = "?dryRun=All&fieldValidation=Strict"
     if document["kind"] == "CustomResourceDefinition":
-        path = f"{place}/{document['metadata']['name']}"
-        document["metadata"]["resourceVersion"] = kube.ask("GET", path)["metadata"]["resourceVersion"]
-        replaced: dict[str, Any] = kube.ask("PUT", path + how, document)
-        return replaced
+        name = document["metadata"]["name"]
+        known = {
+            each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in kube.ask("GET", place)["items"]
+        }
+        if name in known:
+            document["metadata"]["resourceVersion"] = known[name]
+        method, path = ("PUT", f"{place}/{name}") if name in known else ("POST", place)
+        stored: dict[str, Any] = kube.ask(method, path + how, document)
+        return stored
     metadata = {"generateName": "judged-", **document["metadata"]}
     del metadata["name"]
     created: dict[str, Any] = kube.ask("POST", place + how, {**document, "metadata": metadata})
@@ -76,6 +81,7 @@ def test_a_kustomization_lists_manifests_that_are_there(name: str) -> None:
 
     assert {folder + each for each in listed} <= {*NAMES, "crds"}
     asked_for = {"flow_schema.yaml", "role_only.yaml", "cert_manager.yaml", "render_rbac.yaml"}
+    asked_for |= {"in_cluster_rbac.yaml", "in_cluster_webhooks.yaml"}
     left_out = asked_for if not folder else set()
     beside = {each for each in NAMES if each.startswith(folder) and "/" not in each.removeprefix(folder)}
     assert {folder + each for each in listed if each != "crds"} == beside - left_out
@@ -151,10 +157,19 @@ def test_rights_to_render_are_narrowed_to_namespaces_with_the_same_rules() -> No
     (role, binding), narrowed = documents_of(["render"]), documents_of(["render"], namespaces=["a", "b"])
 
     assert [(each["kind"], each["metadata"]["namespace"]) for each in narrowed] == [
-        (kind, namespace) for namespace in ("a", "b") for kind in ("Role", "RoleBinding")
+        (kind, namespace) for kind in ("Role", "RoleBinding") for namespace in ("a", "b")
     ]
-    assert all(each["rules"] == role["rules"] for each in narrowed[::2])
-    assert all(each["roleRef"] == {**binding["roleRef"], "kind": "Role"} for each in narrowed[1::2])
+    assert all(each["rules"] == role["rules"] for each in narrowed[:2])
+    assert all(each["roleRef"] == {**binding["roleRef"], "kind": "Role"} for each in narrowed[2:])
+
+
+def test_rights_to_in_cluster_pools_are_narrowed_to_namespaces_but_for_what_no_namespace_has() -> None:
+    narrowed = documents_of(["in-cluster"], namespaces=["a"])
+    roles = {(each["kind"], each["metadata"]["name"], each["metadata"].get("namespace")) for each in narrowed}
+
+    assert ("Role", "tenure-operator-in-cluster", "a") in roles
+    assert ("ClusterRole", "tenure-operator-in-cluster", None) not in roles
+    assert ("ClusterRole", "tenure-operator-in-cluster-webhooks", None) in roles
 
 
 def test_rights_to_render_are_printed_only_where_they_are_asked_for() -> None:

@@ -49,14 +49,16 @@ def test_a_server_takes_the_parts_for_an_operator_outside_the_cluster(kube: Kube
 
 def test_what_is_printed_usually_is_all_but_what_is_optional() -> None:
     found = named(documents_of())
+    in_cluster = named(documents_of(["in-cluster-crds", "in-cluster"]))
 
-    assert named(documents_of(PARTS)) - found == {
+    assert named(documents_of(PARTS)) - found - in_cluster == {
         ("FlowSchema", "tenure-operator"),
         ("ClusterRole", "tenure-operator-render"),
         ("ClusterRoleBinding", "tenure-operator-render"),
     }
     assert next(iter(PARTS)) == "namespace"  # the others are created in it
-    assert set(USUAL) == set(PARTS) - {"flow-schema", "render"}
+    assert not in_cluster & found
+    assert set(USUAL) == set(PARTS) - {"flow-schema", "render", "in-cluster-crds", "in-cluster"}
 
 
 def test_an_operator_for_single_namespaces_has_rights_and_is_asked_there_alone(

@@ -7,6 +7,9 @@
 {{- if and .Values.webhooks.certManager (not .Values.webhooks.enabled) }}
 {{- fail "webhooks.certManager: there is no certificate without webhooks.enabled" }}
 {{- end }}
+{{- if and .Values.namespaces (has "in-cluster" .Values.controllers) }}
+{{- fail "controllers: in-cluster has no roles for single namespaces here; `tenure manifests --namespaces` prints them" }}
+{{- end }}
 {{- if and .Values.render.claimsByHost (not (has "render" .Values.controllers)) }}
 {{- fail "render.claimsByHost: render is not among controllers" }}
 {{- end }}

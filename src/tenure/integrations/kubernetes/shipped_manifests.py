@@ -14,6 +14,9 @@ OWN_NAMESPACE = "tenure-system"
 CLUSTER_WIDE = "tenure-operator"
 """The role and the binding that a role in each namespace takes the place of."""
 
+NARROWED = {"render_rbac.yaml": "tenure-operator-render", "in_cluster_rbac.yaml": "tenure-operator-in-cluster"}
+"""Roles of further controllers, by file, that become roles of single namespaces where the operator works in these."""
+
 MOUNTED_AT = "/certificates"
 """Where a container finds the certificate that cert-manager makes."""
 
@@ -22,13 +25,20 @@ PARTS: dict[str, tuple[str, ...]] = {
     "crds": ("crds/ippools.yaml", "crds/ipclaims.yaml", "crds/ipaddresses.yaml"),
     "rbac": ("rbac.yaml",),
     "render": ("render_rbac.yaml",),
+    "in-cluster-crds": (
+        "in_cluster_crds/inclusterippools.yaml",
+        "in_cluster_crds/globalinclusterippools.yaml",
+        "in_cluster_crds/inclusterprefixpools.yaml",
+        "in_cluster_crds/globalinclusterprefixpools.yaml",
+    ),
+    "in-cluster": ("in_cluster_rbac.yaml", "in_cluster_webhooks.yaml"),
     "user-roles": ("user_roles.yaml",),
     "webhooks": ("webhooks.yaml",),
     "deployment": ("deployment.yaml",),
     "flow-schema": ("flow_schema.yaml",),
 }
 """The files of each part, in the order in which a server must get them."""
-USUAL = tuple(name for name in PARTS if name not in ("flow-schema", "render"))
+USUAL = tuple(name for name in PARTS if name not in ("flow-schema", "render", "in-cluster-crds", "in-cluster"))
 """What is applied where nothing is chosen."""
 
 
@@ -103,8 +113,10 @@ def written(documents: list[Object], head: str = HEAD) -> str:
 
 def _documents_in(file: str, own_namespace: str, namespaces: list[str]) -> Iterator[Object]:
     """Yield the documents of a file; roles of single namespaces take the place of the role of the whole cluster."""
-    if file == "render_rbac.yaml" and namespaces:
-        yield from (_in(place, each) for place in namespaces for each in read_manifest(file, own_namespace))
+    if file in NARROWED and namespaces:
+        for each in read_manifest(file, own_namespace):
+            is_narrowed = each["metadata"]["name"] == NARROWED[file]
+            yield from (_in(place, each) for place in namespaces) if is_narrowed else (each,)
         return
     if file != "rbac.yaml" or not namespaces:
         yield from read_manifest(file, own_namespace)

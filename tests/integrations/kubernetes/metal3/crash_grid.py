@@ -269,7 +269,7 @@ class NewcomersPoolWrites(PoolWrites):
 
     async def reserve(self, key: PoolId, chosen: dict[str, int]) -> Object:
         """Reserve in the status, where the server drops it, and then in the annotation."""
-        self._is_foreign_kind = False
+        self._foreign_kinds.clear()
         return await super().reserve(key, chosen)
 
 

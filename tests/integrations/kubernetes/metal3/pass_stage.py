@@ -62,8 +62,8 @@ class Stage:
         for group in self.caches.own.values():
             for informer in group._informers.values():
                 informer.is_there = True
-        claims = ClaimWrites(client, self.caches, lambda: None)
-        pools = PoolWrites(client, self.caches, events, lambda: None)
+        claims = ClaimWrites(client, self.caches, lambda each: None)
+        pools = PoolWrites(client, self.caches, events, lambda each: None)
         claims.note_released = pools.note_released
         giving = AddressGiving(self.caches, claims, pools, events, self._again)
         self.passes = PoolPasses(self.caches, giving, lambda each: True)

@@ -250,14 +250,14 @@ def registered(server: KubeServer, controller: IpamController, port: int, settin
         key.write_bytes(made.key)
         controller.host.use_certificate(certificate, key)
     documents = documents_of(
-        ["webhooks"],
+        ["webhooks", *(["in-cluster"] if "in-cluster" in settings.controllers else [])],
         own_namespace=settings.own_namespace,
         namespaces=settings.namespaces,
         webhook_url=f"https://127.0.0.1:{port}",
     )
     paths = []
-    for document in documents:
-        document["metadata"]["name"] = f"{document['metadata']['name']}-{settings.namespaces[0]}"
+    for document in (each for each in documents if "webhooks" in each):
+        document["metadata"]["name"] = f"{document['metadata']['name']}-{(*settings.namespaces, 'all')[0]}"
         for hook in document["webhooks"]:
             hook["clientConfig"]["caBundle"] = base64.b64encode(made.authority).decode()
         server.ask("POST", PLACES[document["kind"]], document)

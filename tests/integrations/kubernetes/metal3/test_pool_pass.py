@@ -9,7 +9,6 @@ from tenure.integrations.kubernetes.metal3 import pool_pass, pool_writes
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
 from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolView, decide
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     ADDRESS_FINALIZER,
     CLAIM_FINALIZER,
@@ -642,10 +641,10 @@ async def test_an_object_whose_text_is_no_address_stops_no_other_claim() -> None
 async def test_a_claim_of_which_a_decision_fails_stops_no_other_and_has_an_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fails_once(claim: Object, reference: Reference, view: PoolView) -> Action:
+    def fails_once(claim: Object, view: PoolView) -> Action:
         if key_of(claim)[1] == "odd" and "Undecided" not in stage.events:
             raise ValueError("odd")
-        return decide(claim, reference, view)
+        return decide(claim, view)
 
     monkeypatch.setattr(pool_pass, "decide", fails_once)
     stage = Stage()

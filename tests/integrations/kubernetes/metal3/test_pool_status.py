@@ -18,7 +18,7 @@ NOTES = LeaderNotes([], [], [])
 
 
 def pool(**status: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "p", "namespace": "n", "generation": 3}, "status": status}
+    return {"kind": "IPPool", "metadata": {"name": "p", "namespace": "n", "generation": 3}, "status": status}
 
 
 def test_kd4_indexes_are_empty_above_5000_entries_and_whole_again_below_4500() -> None:
@@ -38,12 +38,14 @@ def test_a_status_that_is_right_is_not_written() -> None:
     record = PoolRecord()
     record.book.lay(read_pool_spec({"namePrefix": "p", "pools": [{"subnet": "10.0.0.0/24"}]}))
     own = own_status(record, pool(), NOTES, ("", ""), [])
-    changes = status_changes(pool(), {"c": "10.0.0.1"}, own)
+    record.indexes = {"c": "10.0.0.1"}
+    changes = status_changes(record, pool(), own)
     assert changes["indexes"] == {"c": "10.0.0.1"}
     written = {"indexes": {"c": "10.0.0.1"}, "tenure": {name: value for name, value in own.items() if value}}
     again = own_status(record, pool(**written), NOTES, ("", ""), [])
-    assert status_changes(pool(**written), {"c": "10.0.0.1"}, again) == {}
-    gone = status_changes(pool(**written), {}, again)
+    assert status_changes(record, pool(**written), again) == {}
+    record.indexes = {}
+    gone = status_changes(record, pool(**written), again)
     assert gone["indexes"] == {"c": None}
     assert gone["lastUpdated"]
 

@@ -1,4 +1,4 @@
-"""Metal3's kinds, IPPool, IPClaim and IPAddress: what users may write, and the controller that serves claims.
+"""Pools, claims and addresses of Metal3, of Cluster API and of its in-cluster provider: one controller serves them all.
 
 ``integrations.kubernetes.operator`` and ``doors`` import it. Begin with ``objects``, which reads pools, claims and
 addresses, then ``pool_book``, which knows what is free in a pool; ``claim_decision`` decides, ``pool_pass`` writes.

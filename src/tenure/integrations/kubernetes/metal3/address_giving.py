@@ -26,7 +26,7 @@ from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerAway, LedgerRefused, LedgerTrouble
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
-    address_name,
+    object_name,
     owner_uids,
     pool_of,
 )
@@ -35,6 +35,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kin
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import is_fit_to_move, reference_of, was_served
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_terminating
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.runtime.api_errors import (
@@ -86,9 +87,15 @@ class AddressGiving:
     def pick(
         self, view: PoolView, record: PoolRecord, claim: Object, ranges: Sequence[AddressRange] = ()
     ) -> int | None:
-        """Pick a free address whose object name is free, too: pools of one prefix share their names."""
+        """Pick a free address whose object name is free, too: pools of one prefix share their names.
+
+        An object that is named after its claim has a name whatever is picked. In a pool for several namespaces, an
+        address whose name is taken in one of them is kept from all, for as long as it is.
+        """
         while (position := record.book.pick(ranges)) is not None:
-            name = address_name(record.book.spec.name_prefix, position)
+            if POOL_KINDS[view.key.kind].named_by_claim:
+                return position
+            name = object_name(view.key, record.book.spec, claim, position)
             found = self.caches.addresses_like(claim).get((key_of(claim)[0], name))
             if found is None:
                 return position
@@ -222,7 +229,7 @@ class AddressGiving:
         try:
             return await self.claims.create_address(record.book.spec, pool, claim, position)
         except ObjectExists:
-            await self._exists(view, record, claim, position, address_name(record.book.spec.name_prefix, position))
+            await self._exists(view, record, claim, position)
             return None
         except ApiError as error:
             # A namespace that is going takes no new objects; its claims go with it, and get no message (KP8).
@@ -291,8 +298,9 @@ class AddressGiving:
         """Wait until the watch has brought what was written before an address, of its kind."""
         await self.caches.addresses_like(address).reach(address, WATCH_WITHIN_S)
 
-    async def _exists(self, view: PoolView, record: PoolRecord, claim: Object, position: int, name: str) -> None:
+    async def _exists(self, view: PoolView, record: PoolRecord, claim: Object, position: int) -> None:
         """Look at the object that has the name of an address: it may be this claim's own, from before a crash."""
+        name = object_name(view.key, record.book.spec, claim, position)
         await self.claims.read_address(claim, name)
         # Nothing, if it has gone since it was read.
         found = self.caches.addresses_like(claim).get((key_of(claim)[0], name))
@@ -301,7 +309,8 @@ class AddressGiving:
             return
         if not is_of_claim(found, claim, view):
             LOG.info("%s: %s is not to be had: the name %s is taken", view.key, format_address(position), name)
-            self.caches.block_name(view.key, position, found)
+            if not POOL_KINDS[view.key.kind].named_by_claim:
+                self.caches.block_name(view.key, position, found)
             note = f"{format_address(position)} is not to be had: IPAddress {name} is there already"
             self.record(claim, "Conflict", note, "Warning")
         self.look_again(view, record, claim)

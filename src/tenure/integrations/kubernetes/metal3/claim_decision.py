@@ -16,7 +16,7 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     pool_of,
     position_of,
 )
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Reference, Unserved
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Unserved
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     AddressWish,
@@ -38,6 +38,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding
 from tenure.integrations.kubernetes.metal3.pool_book import LOST, RESERVED, Holder, PoolBook, holder_of
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
@@ -67,6 +68,8 @@ class Refuse:
     position: int | None = None
     """The address that it waits for."""
     why: Unserved = Unserved.ALLOCATION_FAILED
+    counts: bool = True
+    """Whether the claim is among those that wait for the pool; not, if the pool does not serve its namespace."""
 
 
 @dataclass(frozen=True)
@@ -166,18 +169,26 @@ class PoolView:
     """Return whether there is a cluster of a namespace and a name."""
     name_holder: Callable[[PoolId, Holder], str]
     """Name a holder of the pool for people."""
+    namesake: Callable[[Object], Object | None] = lambda claim: None
+    """Return the address object that has the name of a claim."""
     is_moved: Callable[[ClaimId], bool] = lambda claim: False
     """Return whether the address of a claim was deleted because it lives on in another cluster."""
     is_cluster_missing: bool = False
     """Whether the pool names a cluster that is not there (E2)."""
     is_served: bool = True
     """Whether the pool is one that this operator looks after (E7)."""
-    is_namespace_going: bool = False
-    """Whether the namespace takes no new objects, since it is being deleted (KP8)."""
+    is_going: Callable[[str], bool] = lambda namespace: False
+    """Return whether a namespace takes no new objects, since it is being deleted (KP8)."""
+    unseen: str = ""
+    """Why this operator does not see all that the pool serves, so that it must give nothing; empty if it does."""
     allows_outside: bool = False
     """What the operator's flag says of pre-allocations outside the entries."""
     ledger: LedgerState = field(default_factory=LedgerState)
     """What is known of the ledger of a pool that is bound to one."""
+
+    def is_open_to(self, namespace: str) -> bool:
+        """Return whether the pool serves claims of a namespace: its own, those it names, or all."""
+        return self.key.namespace in ("", namespace) or self.book.spec.is_shared_with(namespace)
 
     @property
     def is_paused(self) -> bool:
@@ -185,7 +196,7 @@ class PoolView:
         return self.pool is not None and PAUSED in annotations_of(self.pool)
 
 
-def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
+def decide(claim: Object, view: PoolView) -> Action:
     """Decide about one claim."""
     if DELETE_FOR_MOVE in annotations_of(claim):
         return Leave("it is being moved")
@@ -197,16 +208,14 @@ def decide(claim: Object, reference: Reference, view: PoolView) -> Action:
         return ReleaseAddresses(_released(claim, view))
     if not view.is_served:
         return Leave("its pool is looked after by another operator")
-    return _decide_living(claim, reference, view)
+    return _decide_living(claim, view)
 
 
-def _decide_living(claim: Object, reference: Reference, view: PoolView) -> Action:
+def _decide_living(claim: Object, view: PoolView) -> Action:
     """Decide about a claim that is to have an address."""
     kind, cluster = kind_of(claim), kind_of(claim).cluster_of(claim)
-    if kind.needs_cluster and cluster and not view.has_cluster(view.key.namespace, cluster):
+    if kind.needs_cluster and cluster and not view.has_cluster(key_of(claim)[0], cluster):
         return Leave(f"its Cluster {cluster} is not there", says=not was_served(claim), touches=False)
-    if reference.is_elsewhere:
-        return Refuse(f"{reference.pool.title} is in another namespace; a claim is served from its own only")
     candidates, leftovers = _candidates(claim, view), _leftovers(claim, view)
     if _is_being_moved(claim, candidates + leftovers, view):
         return Leave("its address is being moved")
@@ -239,8 +248,26 @@ def _is_unnamed(claim: Object, view: PoolView) -> bool:
 
 def _decide_new(claim: Object, view: PoolView) -> Action:
     """Decide about a claim that has no address object."""
-    if view.is_namespace_going:
+    namespace = key_of(claim)[0]
+    if view.is_going(namespace):
         return Leave("its namespace is being deleted")
+    if not view.is_open_to(namespace):
+        place = f"{view.key.title} is in another namespace, {view.key.namespace}"
+        return Refuse(f"{place}, and its spec.tenure.namespaces does not name this one", counts=False)
+    if (unready := _unready(view)) is not None:
+        return unready
+    if view.book.spec.external:
+        return Leave(f"{view.key.title} is external: an IPAddress for this claim is waited for", says=True)
+    if (taken := _name_taken(claim, view)) is not None:
+        return Refuse(f"IPAddress {key_of(taken)[1]} is there already, and is not of this claim and its pool")
+    by_ledger = _by_ledger(claim, view.book.spec.ledger, view) if view.book.spec.ledger is not None else None
+    return by_ledger or _former(claim, view) or _picked(claim, view)
+
+
+def _unready(view: PoolView) -> Action | None:
+    """Decide about the claims of a pool that gives nothing as it is; nothing, if it gives."""
+    if view.unseen:
+        return Refuse(f"{view.key.title}: {view.unseen}", why=Unserved.POOL_NOT_READY)
     if view.pool is None:
         missing = f"{view.key.title} does not exist; the claim is served as soon as it does"
         return Refuse(missing, why=Unserved.POOL_NOT_READY)
@@ -253,10 +280,15 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
     if view.book.faults:
         faults = "; ".join(map(str, view.book.faults[:5]))
         return Refuse(f"{view.key.title} cannot be read: {faults}", why=Unserved.POOL_NOT_READY)
-    if view.book.spec.external:
-        return Leave(f"{view.key.title} is external: an IPAddress for this claim is waited for", says=True)
-    by_ledger = _by_ledger(claim, view.book.spec.ledger, view) if view.book.spec.ledger is not None else None
-    return by_ledger or _former(claim, view) or _picked(claim, view)
+    return None
+
+
+def _name_taken(claim: Object, view: PoolView) -> Object | None:
+    """Return the object that has the name which the claim's address would get; it must go before the claim is served.
+
+    Where names are made of addresses, another address has another name, and is picked instead.
+    """
+    return view.namesake(claim) if POOL_KINDS[view.key.kind].named_by_claim else None
 
 
 def _by_ledger(claim: Object, binding: LedgerBinding, view: PoolView) -> Action | None:
@@ -327,7 +359,7 @@ def _picked(claim: Object, view: PoolView) -> Action:
 
 def _wish(claim: Object, view: PoolView) -> AddressWish | RangeWish | str | None:
     """Return what a claim or its pool asks for."""
-    return wish_of(claim, view.book.spec.pre_allocations.get(key_of(claim)[1]))
+    return wish_of(claim, view.book.spec.pre_allocations.get(view.key.listed(key_of(claim))))
 
 
 def _within(wish: RangeWish, view: PoolView) -> Action:
@@ -371,7 +403,7 @@ def is_given(claim: Object, position: int, view: PoolView) -> bool:
     may have been changed meanwhile. That a claim had an address counts if this process has seen the object; a status
     says so only as long as nobody forges it.
     """
-    spec, name = view.book.spec, key_of(claim)[1]
+    spec, name = view.book.spec, view.key.listed(key_of(claim))
     if _has_in_ledger(claim, position, view):
         return True
     if position in spec.fixed:
@@ -427,8 +459,10 @@ def _is_paused(claim: Object, view: PoolView) -> bool:
     """Return whether a claim is paused: by itself, by its pool, or by its cluster, else its pool's (KD11)."""
     if PAUSED in annotations_of(claim) or view.is_paused:
         return True
-    cluster = kind_of(claim).cluster_of(claim) or view.book.spec.cluster_name
-    return bool(cluster) and view.is_cluster_paused(view.key.namespace, cluster)
+    own, pools = kind_of(claim).cluster_of(claim), view.book.spec.cluster_name
+    if own:
+        return view.is_cluster_paused(key_of(claim)[0], own)
+    return bool(pools) and view.is_cluster_paused(view.key.namespace, pools)
 
 
 def _candidates(claim: Object, view: PoolView) -> list[Object]:

@@ -52,8 +52,8 @@ class ClaimWrites:
 
     client: ApiClient
     caches: IpamCaches
-    check: Callable[[], None]
-    """Raises if this process does not lead any more; asked before every write."""
+    check: Callable[[Object], None]
+    """Raises if this process must not write an object, such as when it does not lead; asked before every write."""
     note_released: Callable[[list[Object]], Awaitable[None]] | None = None
     """Writes down, before addresses go, that they are about to be released; nothing: nobody wants to know."""
     _cramped: set[ClaimKind] = field(default_factory=set)
@@ -75,7 +75,7 @@ class ClaimWrites:
 
     async def create_address(self, spec: PoolSpec, pool: Object, claim: Object, position: int) -> Object:
         """Create the object of an address; its name is the lock, so ``ObjectExists`` means that another has it."""
-        self.check()
+        self.check(claim)
         type = self.caches.address_type(claim)
         made = await self.client.create(type, new_address(spec, pool, claim, position, type))
         self.caches.addresses_like(claim).wrote(made)
@@ -119,7 +119,7 @@ class ClaimWrites:
             claim = await self._patch_claim(claim, steps)
             written = True
         if patch := completing_patch(address, pool, claim):
-            self.check()
+            self.check(address)
             address = await self.client.patch(kind_of(address).address_type(address), address, patch)
             self.caches.addresses_like(address).wrote(address)
             written = True
@@ -170,7 +170,7 @@ class ClaimWrites:
             await before_going()
         kind = kind_of(claim)
         if has_finalizer(claim):
-            self.check()
+            self.check(claim)
             patch = remove_finalizer(claim, kind.claim_finalizer)
             try:
                 answer = await self.client.patch(kind.claim_type(claim), claim, patch)
@@ -210,14 +210,14 @@ class ClaimWrites:
         kind, known = kind_of(address), self.caches.addresses_like(address)
         type = kind.address_type(address)
         if not is_terminating(address):
-            self.check()
+            self.check(address)
             answer = await self.client.delete(type, address)
             known.deleted(address, answer)
             if not is_terminating(answer) or not finalizers_of(answer):
                 return True
             address = answer
         if kind.address_finalizer in finalizers_of(address):
-            self.check()
+            self.check(address)
             answer = await self.client.patch(type, address, remove_finalizer(address, kind.address_finalizer))
             known.deleted(address, answer)
             address = answer
@@ -226,13 +226,13 @@ class ClaimWrites:
     async def _patch_claim(self, claim: Object, steps: list[Step]) -> Object:
         if not steps:
             return claim
-        self.check()
+        self.check(claim)
         patched = await self.client.patch(kind_of(claim).claim_type(claim), claim, guarded(claim, *steps))
         self.caches.claims_like(claim).wrote(patched)
         return patched
 
     async def _patch_status(self, claim: Object, status: Object) -> Object:
-        self.check()
+        self.check(claim)
         patch = status_patch(claim, status)
         type = kind_of(claim).claim_type(claim)
         patched = await self.client.patch(type, claim, patch, content_type=MERGE_PATCH, subresource="status")

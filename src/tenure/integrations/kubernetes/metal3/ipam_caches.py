@@ -6,7 +6,7 @@ Every replica follows the server this way. So webhooks can judge on each of them
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -18,8 +18,15 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     pool_of,
     position_of,
 )
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, METAL3, id_of, kind_named, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind, Reference
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import (
+    CLUSTER_API,
+    IN_CLUSTER,
+    METAL3,
+    id_of,
+    kind_named,
+    kind_of,
+)
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of
 from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import cooling_in, cooling_written
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
@@ -29,6 +36,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_VERSIONS,
     DELETE_FOR_MOVE,
     GROUP,
+    IN_CLUSTER_POOL,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
@@ -41,17 +49,22 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     labels_of,
     text,
 )
-from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
-from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, pool_kind_of
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, Provider
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import (
+    IN_CLUSTER_POOLS,
+    POOL_KINDS,
+    pool_id_of,
+    pool_kind_of,
+)
 from tenure.integrations.kubernetes.metal3.objects.pool_plan import NetworkPlan
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import EVERYWHERE, PoolReading, PoolSpec, read_subnet
 from tenure.integrations.kubernetes.metal3.objects.remembered_addresses import (
     RememberedAddresses,
     remembered_in,
     remembered_written,
 )
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
-from tenure.integrations.kubernetes.metal3.other_writers import METAL3S_IPAM
+from tenure.integrations.kubernetes.metal3.other_writers import MANAGERS, METAL3S_IPAM
 from tenure.integrations.kubernetes.metal3.pool_book import (
     CLAIM,
     COOLING,
@@ -75,9 +88,11 @@ from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGr
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer, drop_managed_fields
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer
-from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tenure.integrations.kubernetes.runtime.terminating_namespaces import TerminatingNamespaces
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange
 
 Wake = Callable[[PoolId], None]
 """Ask for a pass over a pool."""
@@ -137,7 +152,11 @@ class IpamCaches:
     def __init__(
         self, client: ApiClient, namespaces: Sequence[str], meter: RuntimeMeter, wake: Wake,
         forget: Forget = lambda pool: None, terminating: TerminatingNamespaces | None = None,
+        providers: Collection[Provider] = (Provider.METAL3,),
     ) -> None:  # fmt: skip
+        """Follow objects of some namespaces, all without any; ``providers``: whose pools are followed."""
+        self._namespaces = frozenset(namespaces)
+        self._providers = providers
         self._wake = wake
         self._forget = forget
         self.terminating = terminating if terminating is not None else TerminatingNamespaces()
@@ -156,19 +175,19 @@ class IpamCaches:
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> InformerGroup:
             # Metal3's kinds have one version. Of the others another version may be served.
             is_metal3s = kind.group == GROUP
-            trim = METAL3S_IPAM.note_write if is_metal3s else drop_managed_fields
+            other = MANAGERS.get(pool_kind.provider) if (pool_kind := POOL_KINDS.get(kind.kind)) else None
+            trim = METAL3S_IPAM.note_write if is_metal3s else other.note_write if other else drop_managed_fields
             more = partial(Informer, indexers=indexers, trim=trim, meter=meter, empties=is_metal3s)
-            return InformerGroup(namespaces, lambda name: more(client, kind, namespace=name))
+            return InformerGroup(namespaces if kind.namespaced else (), lambda name: more(client, kind, namespace=name))
 
         self.ip_pools = group(IP_POOL, {"cluster": _cluster_of_pool})
-        self.pools = PoolGroups({IP_POOL.kind: self.ip_pools})
-        of_claims: dict[str, Indexer] = {"uid": _uid, "cluster": _cluster_of_claim}
+        of_claims: dict[str, Indexer] = {"uid": _uid, "cluster": _cluster_of_claim, "elsewhere": _pool_elsewhere}
         of_addresses: dict[str, Indexer] = {
             "claim": _claim_key, "owner": owner_uids, "pool": _pool_key, "place": _place_key,
         }  # fmt: skip
 
         def found(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> DiscoveredGroup:
-            versions = CLUSTER_API_VERSIONS
+            versions = (kind.version,) if kind.kind in POOL_KINDS else CLUSTER_API_VERSIONS
             return DiscoveredGroup(client, kind.group, kind.plural, versions, lambda kind: group(kind, indexers))
 
         self.claims = group(IP_CLAIM, of_claims)
@@ -176,20 +195,34 @@ class IpamCaches:
         self.cluster_api_claims = found(CLUSTER_API_CLAIM, of_claims)
         self.cluster_api_addresses = found(CLUSTER_API_ADDRESS, of_addresses)
         self.clusters = found(CLUSTER)
-        self._of: dict[ClaimKind, KindCaches] = {
-            METAL3: KindCaches(self.claims, self.addresses),
-            CLUSTER_API: KindCaches(self.cluster_api_claims, self.cluster_api_addresses),
-        }
+        self.in_cluster_pools = {each: found(each) for each in self._in_cluster_types()}
+        self.pools = PoolGroups(
+            {IP_POOL.kind: self.ip_pools, **{kind.kind: group for kind, group in self.in_cluster_pools.items()}}
+        )
+        metal3s = KindCaches(self.claims, self.addresses)
+        cluster_apis = KindCaches(self.cluster_api_claims, self.cluster_api_addresses)
+        self._of: dict[ClaimKind, KindCaches] = {METAL3: metal3s, CLUSTER_API: cluster_apis, IN_CLUSTER: cluster_apis}
+        self._kinds = (metal3s, cluster_apis)
         self.pools.on_change(self._pool_changed)
-        for each in self._of.values():
+        for each in self._kinds:
             each.claims.on_change(self._claim_changed)
             each.addresses.on_change(self._address_changed)
         self.clusters.on_change(self._cluster_changed)
 
+    def _in_cluster_types(self) -> list[ResourceType]:
+        """Return the in-cluster provider's kinds of pools that are followed.
+
+        Those of the whole cluster cannot be read by an operator that has rights in single namespaces.
+        """
+        types = [each.type for each in IN_CLUSTER_POOLS if Provider.IN_CLUSTER in self._providers]
+        return [each for each in types if each.namespaced or not self._namespaces]
+
     @property
     def _groups(self) -> dict[str, Group]:
+        own = {"ippools": self.ip_pools, "ipclaims": self.claims, "ipaddresses": self.addresses}
         return {
-            "ippools": self.ip_pools, "ipclaims": self.claims, "ipaddresses": self.addresses,
+            **(own if Provider.METAL3 in self._providers else {}),
+            **{kind.plural: group for kind, group in self.in_cluster_pools.items()},
             "cluster-api claims": self.cluster_api_claims, "cluster-api addresses": self.cluster_api_addresses,
             "clusters": self.clusters,
         }  # fmt: skip
@@ -206,14 +239,16 @@ class IpamCaches:
             for name, group in self._groups.items()
             for namespace in group.unsynced()
         }
-        gone = [kind.plural for kind, group in self.own.items() if not group.unsynced() and not group.is_there]
+        needed: dict[ResourceType, Group] = dict(self.own) if Provider.METAL3 in self._providers else {}
+        if IN_CLUSTER_POOL in self.in_cluster_pools:
+            needed[IN_CLUSTER_POOL] = self.in_cluster_pools[IN_CLUSTER_POOL]
+        gone = [kind.plural for kind, group in needed.items() if not group.unsynced() and not group.is_there]
         return missing | dict.fromkeys(gone, "the server does not have this kind: apply the definitions")
 
     @property
     def is_synced(self) -> bool:
         """Whether everything is in the caches that webhooks judge by; clusters are not among it."""
-        kinds = [group for each in self._of.values() for group in each]
-        return not any(group.unsynced() for group in (self.ip_pools, *kinds))
+        return not any(group.unsynced() for group in self._groups.values() if group is not self.clusters)
 
     async def follow(self) -> None:
         """Follow the server until cancelled."""
@@ -238,6 +273,46 @@ class IpamCaches:
     def records(self) -> Iterator[tuple[PoolId, PoolRecord]]:
         """Return all records."""
         return iter(list(self._records.items()))
+
+    def why_unseen(self, pool: PoolId) -> str:
+        """Return why this operator must give nothing of a pool: it would not see all that the pool has given.
+
+        An operator that works in single namespaces sees neither claims nor addresses of the others.
+        """
+        if not self._namespaces:
+            return ""
+        if not pool.namespace:
+            return "it is for all namespaces, and this operator works in single ones (--namespaces)"
+        unseen = sorted(self.record(pool).book.spec.namespaces - self._namespaces)
+        names = ", ".join("all" if each == EVERYWHERE else each for each in unseen)
+        where = "it is shared with namespaces in which this operator does not work (--namespaces)"
+        return f"{where}: {names}" if names else ""
+
+    def is_open_to(self, pool: PoolId, namespace: str) -> bool:
+        """Return whether a pool may be claimed from a namespace: it is its own, or the pool names it, or all."""
+        if pool.namespace in ("", namespace):
+            return True
+        record = self._records.get(pool)
+        return record is not None and record.book.spec.is_shared_with(namespace)
+
+    def namesake(self, claim: Object) -> Object | None:
+        """Return the address object that has the name of a claim."""
+        return self.addresses_like(claim).get(key_of(claim))
+
+    def _reference_of(self, claim: Object | None) -> Reference | None:
+        """Return the pool that a claim is for, if its kind is followed here."""
+        reference = reference_of(claim) if claim is not None else None
+        is_followed = reference is not None and POOL_KINDS[reference.pool.kind].provider in self._providers
+        return reference if is_followed else None
+
+    def _pool_of(self, address: Object | None) -> PoolId | None:
+        """Return the pool that an address belongs to, if its kind is followed here."""
+        pool = pool_of(address) if address is not None else None
+        return pool if pool is not None and POOL_KINDS[pool.kind].provider in self._providers else None
+
+    def _own_of(self, claim: Object, pool: PoolId) -> int | None:
+        """Return the address that a claim names as its own, and holds by that in a pool which it may have."""
+        return own_address(claim) if self.is_open_to(pool, key_of(claim)[0]) else None
 
     def claims_of_kind(self, kind: ClaimKind) -> Group:
         """Return the claims of a kind."""
@@ -269,7 +344,7 @@ class IpamCaches:
 
     def claim_of_uid(self, uid: str) -> Object | None:
         """Return the claim of a uid, or nothing."""
-        return next((claim for each in self._of.values() for claim in each.claims.by_index("uid", uid)), None)
+        return next((claim for each in self._kinds for claim in each.claims.by_index("uid", uid)), None)
 
     def addresses_for(self, claim: Object) -> list[Object]:
         """Return the address objects, of the claim's kind, that name a claim or are owned by it."""
@@ -291,11 +366,11 @@ class IpamCaches:
         return self._addresses_by("place", _place(pool, position))
 
     def _addresses_by(self, index: str, value: str) -> list[Object]:
-        return [address for each in self._of.values() for address in each.addresses.by_index(index, value)]
+        return [address for each in self._kinds for address in each.addresses.by_index(index, value)]
 
     def all_addresses(self) -> Iterator[Object]:
         """Return all address objects of both kinds."""
-        return (address for each in self._of.values() for address in each.addresses)
+        return (address for each in self._kinds for address in each.addresses)
 
     def claims_at(self, pool: PoolId, position: int) -> list[ClaimId]:
         """Return the claims that have an address of a pool, or are about to get it. O(1)."""
@@ -403,11 +478,11 @@ class IpamCaches:
                     record.book.drop(holder)
             record.strangers.clear()
             record.is_status_due = True
-        for claim in (claim for each in self._of.values() for claim in each.claims):
-            reference = reference_of(claim)
+        for claim in (claim for each in self._kinds for claim in each.claims):
+            reference = self._reference_of(claim)
             if reference is not None:
                 record = self.record(reference.pool)
-                record.book.hold((CLAIM, uid_of(claim)), own_address(claim))
+                record.book.hold((CLAIM, uid_of(claim)), self._own_of(claim, reference.pool))
                 record.dirty.add(id_of(claim))
         for pool in list(self._records):
             self._wake(pool)
@@ -449,10 +524,15 @@ class IpamCaches:
         record = self.record(pool)
         self._note_new(delta)
         if after is None or before is None or before.get("spec") != after.get("spec"):
+            shared = record.book.spec.namespaces
             record.book.lay(
                 PoolReading(PoolSpec(), []) if after is None else pool_kind_of(after).read(after.get("spec"))
             )
             self._note_overlaps(pool, is_there=after is not None)
+            if shared != record.book.spec.namespaces:
+                self._hold_elsewhere(pool, record)
+            for address in self.addresses_of(pool) if record.book.spec.unit > 1 else ():
+                record.book.hold_range(holder_of(address), _range_of(address, record.book.spec))
         self._reserve(record, reserved_in(after) if after else {})
         self._cool(record, before, after)
         if after is None or before is None or remembered_written(before) != remembered_written(after):
@@ -461,6 +541,12 @@ class IpamCaches:
             record.look_again()
         record.is_status_due = True
         self._wake_or_tidy(pool)
+
+    def _hold_elsewhere(self, pool: PoolId, record: PoolRecord) -> None:
+        """Let claims of other namespaces hold the addresses that they name, if the pool serves them by now."""
+        for claim in (claim for each in self._kinds for claim in each.claims.by_index("elsewhere", "/".join(pool))):
+            self._drop(record, (CLAIM, uid_of(claim)))
+            record.book.hold((CLAIM, uid_of(claim)), self._own_of(claim, pool))
 
     def follow_plan(self, pool: PoolId, plan: NetworkPlan | None) -> None:
         """Let a pool have what the plan of its network in a ledger allows; nothing: that is not known."""
@@ -510,8 +596,7 @@ class IpamCaches:
     def _claim_changed(self, delta: Delta) -> None:
         before, after = delta.before, delta.after
         id = id_of(after or before or {})
-        left = reference_of(before) if before is not None else None
-        joined = reference_of(after) if after is not None else None
+        left, joined = self._reference_of(before), self._reference_of(after)
         is_same = before is not None and after is not None and uid_of(before) == uid_of(after) and joined == left
         if before is not None and left is not None and not is_same:
             self._claim_left(left.pool, id, before, after)
@@ -522,13 +607,13 @@ class IpamCaches:
             record = self.record(joined.pool)
             self._gone.pop(uid_of(after), None)
             record.strangers.pop(uid_of(after), None)
-            position = own_address(after)
+            position = self._own_of(after, joined.pool)
             if record.book.position_of((CLAIM, uid_of(after))) != position:
                 self._drop(record, (CLAIM, uid_of(after)))
                 record.book.hold((CLAIM, uid_of(after)), position)
                 record.is_status_due = True
             record.dirty.add(id)
-            self._index(joined.pool, id.name)
+            self._index(joined.pool, id.key)
             self._wake(joined.pool)
 
     def _claim_left(self, pool: PoolId, id: ClaimId, before: Object, after: Object | None) -> None:
@@ -548,12 +633,12 @@ class IpamCaches:
             self._drop(record, (sort, uid_of(before)))
         record.forget(id)
         self._moved.discard(id)
-        self._index(pool, id.name)
+        self._index(pool, id.key)
         self._wake_or_tidy(pool)
 
     def _note_left(self, address: Object) -> None:
         """Note an address whose claim went by force, for the next pass."""
-        pool = pool_of(address)
+        pool = self._pool_of(address)
         left = {uid for uid in owner_uids(address) if self._gone.get(uid)}
         if pool is not None and left:
             self.record(pool).vanished |= left
@@ -561,7 +646,7 @@ class IpamCaches:
 
     def _address_changed(self, delta: Delta) -> None:
         before, after = delta.before, delta.after
-        pools = {pool_of(each) for each in (before, after) if each is not None} - {None}
+        pools = {self._pool_of(each) for each in (before, after)} - {None}
         for pool in pools:
             assert pool is not None
             record = self.record(pool)
@@ -574,6 +659,7 @@ class IpamCaches:
             if record.book.position_of(holder) != position:
                 self._drop(record, holder)
                 record.book.hold(holder, position)
+            record.book.hold_range(holder, _range_of(after, record.book.spec) if is_in and after is not None else None)
             self._keep_owners(pool, record, before, after if is_in else None)
             entry = foreign_entry(after) if is_in and after is not None else None
             record.foreign.pop(holder[1], None)
@@ -581,7 +667,7 @@ class IpamCaches:
             for claim in self._claims_of(before, after):
                 if self.claim(claim) is not None:
                     record.dirty.add(claim)
-                self._index(pool, claim.name)
+                self._index(pool, claim.key)
             record.is_status_due = True
             self._wake_or_tidy(pool)
         self._object_came_or_went(delta)
@@ -614,8 +700,17 @@ class IpamCaches:
             self._moved.discard(claim)
             return
         self._unblock(holder_of(address)[1])
-        if DELETE_FOR_MOVE in annotations_of(address) and pool_of(address) and self.claim(claim) is not None:
+        self._name_freed(address)
+        if DELETE_FOR_MOVE in annotations_of(address) and self._pool_of(address) and self.claim(claim) is not None:
             self._moved.add(claim)
+
+    def _name_freed(self, gone: Object) -> None:
+        """Look again at the claim whose address would have the name of an object that is gone."""
+        namesake = self.claims_like(gone).get(key_of(gone))
+        reference = self._reference_of(namesake)
+        if namesake is not None and reference is not None and POOL_KINDS[reference.pool.kind].named_by_claim:
+            self.record(reference.pool).dirty.add(id_of(namesake))
+            self._wake(reference.pool)
 
     def _cluster_changed(self, delta: Delta) -> None:
         """Look again at the pools and claims of a cluster that came, went, was paused or goes on."""
@@ -623,8 +718,8 @@ class IpamCaches:
             return
         name = "/".join(delta.key)
         pools = {pool_id_of(pool) for pool in self.ip_pools.by_index("cluster", name)}
-        for claim in (claim for each in self._of.values() for claim in each.claims.by_index("cluster", name)):
-            reference = reference_of(claim)
+        for claim in (claim for each in self._kinds for claim in each.claims.by_index("cluster", name)):
+            reference = self._reference_of(claim)
             if reference is not None:
                 self.record(reference.pool).dirty.add(id_of(claim))
                 pools.add(reference.pool)
@@ -659,13 +754,14 @@ class IpamCaches:
             owners = (self.claim_of_uid(uid) for uid in owner_uids(address))
             yield from (id_of(claim) for claim in owners if claim is not None)
 
-    def _index(self, pool: PoolId, name: str) -> None:
+    def _index(self, pool: PoolId, claim: Key) -> None:
         """Enter the address of a claim into the pool's list of them; only claims that exist are in it (KD1).
 
-        The list has room for one claim of a name; where both kinds have one, Metal3's is in it.
+        A claim of another namespace than the pool's is listed with that. The list has room for one claim of a name;
+        where both kinds have one, Metal3's is in it.
         """
-        record = self.record(pool)
-        found = (self._indexed(pool, each.claims.get((pool[0], name))) for each in self._of.values())
+        record, name = self.record(pool), pool.listed(claim)
+        found = (self._indexed(pool, each.claims.get(claim)) for each in self._kinds)
         written = next((address for address in found if address), None)
         if record.indexes.get(name) == written:
             return
@@ -677,7 +773,7 @@ class IpamCaches:
 
     def _indexed(self, pool: PoolId, claim: Object | None) -> str:
         """Return the address of a claim for the pool's list; empty if there is none."""
-        reference = reference_of(claim) if claim is not None else None
+        reference = self._reference_of(claim)
         if claim is None or reference is None or reference.pool != pool:
             return ""
         own = own_address(claim)
@@ -743,6 +839,20 @@ def _place(pool: PoolId, position: int) -> str:
 def _place_key(address: Object) -> Iterable[str]:
     pool, position = pool_of(address), position_of(address)
     return (_place(pool, position),) if pool and position is not None else ()
+
+
+def _pool_elsewhere(claim: Object) -> Iterable[str]:
+    reference = reference_of(claim)
+    return ("/".join(reference.pool),) if reference is not None and reference.is_elsewhere else ()
+
+
+def _range_of(address: Object, spec: PoolSpec) -> AddressRange | None:
+    """Return what an object holds that is larger than a unit of its pool of prefixes; nothing, if it is not."""
+    position, length = position_of(address), field(address, "spec", "prefix")
+    if spec.unit == 1 or position is None or not isinstance(length, int) or not 0 <= length <= 128:
+        return None
+    subnet = read_subnet(f"{format_address(position)}/{length}", "", [])
+    return subnet.block if subnet is not None and subnet.block.size > spec.unit else None
 
 
 def _cluster_of_pool(pool: Object) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from aiohttp import web
@@ -17,12 +17,13 @@ from tenure.integrations.kubernetes.metal3.ledger.ledger_orphans import LedgerOr
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.objects.address_objects import pool_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_named
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_named, provider_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL, WATCH_FILTER, labels_of
-from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, Provider
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
-from tenure.integrations.kubernetes.metal3.other_writers import OtherWriters
+from tenure.integrations.kubernetes.metal3.other_writers import MANAGERS, OtherController, OtherWriters
 from tenure.integrations.kubernetes.metal3.pool_overlaps import overlap_text
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
@@ -49,9 +50,16 @@ RETRY_S = 1.0
 
 REGISTRATION = "admissionregistration.k8s.io"
 CONFIGURATIONS = [
-    (ResourceType(REGISTRATION, "v1", f"{kind.lower()}s", kind, namespaced=False), "tenure-operator")
+    ResourceType(REGISTRATION, "v1", f"{kind.lower()}s", kind, namespaced=False)
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 ]
+REGISTERED = {Provider.METAL3: "tenure-operator", Provider.IN_CLUSTER: "tenure-operator-in-cluster"}
+"""What the registrations of the webhooks are called, by whose kinds they are about."""
+ANOTHER = {
+    Provider.METAL3: "another controller",
+    Provider.IN_CLUSTER: "another controller of in-cluster pools",
+}
+"""What `/readyz` calls another controller that serves the kinds of a provider."""
 SERVICE, SECRET_NAME = "tenure-operator", "tenure-operator-webhook"
 
 
@@ -65,20 +73,23 @@ class IpamController:
         self._settings = settings
         self._lease = context.lease
         self.meter = IpamMeter()
+        kinds = [kind for name, kind in CLAIM_KINDS.items() if name in settings.controllers]
         self.queue: WorkQueue[PoolId] = WorkQueue(longest_delay_s=LONGEST_DELAY_S)
         self.caches = IpamCaches(
             context.client, settings.namespaces, context.meter, self.queue.add, self.queue.discard,
-            context.events.terminating,
+            context.events.terminating, {kind.provider for kind in kinds},
         )  # fmt: skip
-        self.others = OtherWriters(context.client, context.events)
-        for kind in (IP_POOL, IP_CLAIM):  # an address has no status
-            self.others.watch(kind, self.caches.own[kind])
-        kinds = [kind for name, kind in CLAIM_KINDS.items() if name in settings.controllers]
+        self.others = {
+            provider: OtherWriters(context.client, context.events, manager)
+            for provider, manager in MANAGERS.items()
+            if any(kind.provider is provider for kind in kinds)
+        }
+        self._watch_others()
         claims = ClaimWrites(context.client, self.caches, self._check)
         self.orphans = OrphanWatch(
             self.caches, claims, context.events, self.meter, settings.orphan_grace_s, self._may_release, kinds
         )
-        self.ledgers = PoolLedgers(context.client, self.caches, self._check)
+        self.ledgers = PoolLedgers(context.client, self.caches, self._check_metal3)
         self.ledger_orphans = LedgerOrphans(
             self.caches, self.ledgers, claims, context.events, self.meter, settings.orphan_grace_s, self._may_release_in
         )
@@ -94,8 +105,17 @@ class IpamController:
         self.host = WebhookHost(IpamAdmission(self._view).admissions)
         own = settings.own_namespace
         names = [f"{SERVICE}.{own}.svc", f"{SERVICE}.{own}.svc.cluster.local", "localhost", "127.0.0.1"]
-        self._certificates = WebhookCertificates(context.client, own, SECRET_NAME, names, CONFIGURATIONS)
+        registered = [(type, REGISTERED[provider]) for provider in self.others for type in CONFIGURATIONS]
+        self._certificates = WebhookCertificates(context.client, own, SECRET_NAME, names, registered)
         self._runner: web.AppRunner | None = None
+
+    def _watch_others(self) -> None:
+        """Look at what others write on the kinds that have a status which only a controller writes."""
+        if Provider.METAL3 in self.others:
+            for kind in (IP_POOL, IP_CLAIM):  # an address has no status
+                self.others[Provider.METAL3].watch(kind, self.caches.own[kind])
+        for type, pools in self.caches.in_cluster_pools.items():
+            self.others[Provider.IN_CLUSTER].watch(type, pools)
 
     async def listen(self) -> int:
         """Listen for the API server's questions, and return the port; 0 if webhooks are left to others."""
@@ -116,7 +136,7 @@ class IpamController:
 
     def not_ready(self) -> Mapping[str, str]:
         """Return what the caches lack, whether a certificate is missing, and which other controller is at work."""
-        others = {"another controller": self.others.reason} if self.others.reason else {}
+        others = {ANOTHER[provider]: each.reason for provider, each in self.others.items() if each.reason}
         return self.caches.not_ready() | (self.host.not_ready() if self._settings.webhooks else {}) | others
 
     def samples(self) -> Iterator[Sample]:
@@ -148,7 +168,8 @@ class IpamController:
         while not await self._has_compared():  # noqa: ASYNC110 - a server is asked again
             await asyncio.sleep(RETRY_S)
         self.caches.begin()
-        await self.others.unless_found(self._serve)
+        await asyncio.gather(*(each.begin() for each in self.others.values()))
+        await self._serve()
 
     async def _has_compared(self) -> bool:
         """Read everything; leaders change when servers are in trouble, so a list that fails is tried again."""
@@ -162,11 +183,12 @@ class IpamController:
     async def _serve(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.queue.work(self.passes.settle, WORKERS, self._report))
-            tasks.create_task(self.ledgers.run())
-            tasks.create_task(self.orphans.run())
-            tasks.create_task(self.ledger_orphans.run())
-            tasks.create_task(self.stale_marks.run())
-            tasks.create_task(self.unreadable.run())
+            for each in self.others.values():
+                tasks.create_task(each.look_regularly())
+            for run in (
+                self.ledgers.run, self.orphans.run, self.ledger_orphans.run, self.stale_marks.run, self.unreadable.run
+            ):  # fmt: skip
+                tasks.create_task(_run_part(run))
 
     def _may_release(self, address: Object) -> bool:
         """Return whether an address without a claim may be released: not in a paused pool, nor in that of others."""
@@ -176,20 +198,33 @@ class IpamController:
     def _may_release_in(self, key: PoolId) -> bool:
         """Return whether what is without a claim in a pool may be released."""
         pool = self.caches.pools.get(key)
-        return not self.caches.is_pool_paused(key) and (pool is None or self._serves(pool))
+        if self._is_stopped(POOL_KINDS[key.kind].provider) or self.caches.is_pool_paused(key):
+            return False
+        return pool is None or self._serves(pool)
 
     def _orphans_of(self, key: PoolId) -> list[Object]:
         """Return what is without a claim in a pool: objects, and what its ledger holds."""
         return self.orphans.of_pool(key) + self.ledger_orphans.of_pool(key)
 
-    def _check(self) -> None:
-        """Raise if this process must not write: it does not lead any more, or another controller is at work."""
+    def _check(self, object: Object) -> None:
+        """Raise if this process must not write an object: it does not lead any more, or another controller does."""
         self._lease.check()
-        self.others.check()
+        self.others[provider_of(object)].check()
+
+    def _check_metal3(self) -> None:
+        """Raise if this process must not write about Metal3's pools, which alone are bound to ledgers."""
+        self._lease.check()
+        if Provider.METAL3 in self.others:
+            self.others[Provider.METAL3].check()
+
+    def _is_stopped(self, provider: Provider) -> bool:
+        """Return whether the kinds of a provider are left alone: not chosen, or another controller serves them."""
+        return provider not in self.others or bool(self.others[provider].reason)
 
     def _serves(self, object: Object) -> bool:
-        """Return whether an object has the label that this operator filters by (E7)."""
-        return self._view.serves(key_of(object)[0], labels_of(object))
+        """Return whether an object is looked after here: by its label (E7), and unless another controller does."""
+        is_left = self._is_stopped(provider_of(object))
+        return not is_left and self._view.serves(key_of(object)[0], labels_of(object))
 
     def _report(self, key: PoolId, error: Exception, delay_s: float) -> None:
         LOG.warning("%s: again in %.1f s: %s", key, delay_s, error, exc_info=_unforeseen(error))
@@ -236,9 +271,27 @@ class CachedView:
         """Return what a pool of such a ``spec`` shares with others of its network."""
         return overlap_text(pool, self._caches.overlaps.others_of(pool, spec))
 
+    def spec_of(self, pool: PoolId) -> PoolSpec:
+        """Return what a pool says, as it is stored; nothing is in it where there is no such pool."""
+        return self._caches.record(pool).book.spec if pool in self._caches.pools else PoolSpec()
+
+    def is_open_to(self, pool: PoolId, namespace: str) -> bool:
+        """Return whether a pool may be claimed from a namespace."""
+        return self._caches.is_open_to(pool, namespace)
+
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects that name a claim."""
         return self._caches.addresses_of_kind(kind_named(claim)).by_index("claim", "/".join(claim.key))
+
+
+async def _run_part(run: Callable[[], Awaitable[None]]) -> None:
+    """Run a part until cancelled, also where another controller is found while it writes."""
+    while True:
+        try:
+            await run()
+        except OtherController as error:
+            LOG.info("a write is left out: %s", error)
+        await asyncio.sleep(RETRY_S)
 
 
 def _unforeseen(error: Exception) -> bool:

@@ -77,7 +77,7 @@ class OrphanWatch:
         return [
             {
                 "address": text(each.address, "spec", "address"),
-                "name": key_of(each.address)[1],
+                "name": pool.listed(key_of(each.address)),
                 "since": each.since_text,
             }
             for each in self.orphans.values()

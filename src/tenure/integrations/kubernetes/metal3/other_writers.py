@@ -30,6 +30,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, text
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import Provider
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectMissing
 from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
@@ -79,6 +80,16 @@ METAL3S_IPAM = OtherManager(
 )
 
 
+IN_CLUSTERS_IPAM = OtherManager(
+    "the in-cluster provider's manager",
+    frozenset({"manager", "cluster-api-ipam-provider-in-cluster", "in-cluster-ipam"}),
+    "7bb7acb4.ipam.cluster.x-k8s.io",
+    ("capi-ipam-in-cluster-system",),
+)
+MANAGERS = {Provider.METAL3: METAL3S_IPAM, Provider.IN_CLUSTER: IN_CLUSTERS_IPAM}
+"""Who else may serve the kinds of a provider."""
+
+
 class OtherController(NotLeading):
     """Another program serves the same kinds, so this process must not write, though it has the lease."""
 
@@ -108,9 +119,9 @@ class OtherWriters:
 
     async def unless_found(self, work: Callable[[], Awaitable[None]]) -> None:
         """Work until another controller is found, and then do nothing until cancelled."""
-        await self._begin()
+        await self.begin()
         if not self.reason:
-            await self._until_found(asyncio.ensure_future(work()), asyncio.ensure_future(self._look_regularly()))
+            await self._until_found(asyncio.ensure_future(work()), asyncio.ensure_future(self.look_regularly()))
         await asyncio.Event().wait()
 
     async def _until_found(self, *tasks: asyncio.Future[None]) -> None:
@@ -126,7 +137,7 @@ class OtherWriters:
                 part.cancel()
             await asyncio.gather(*parts, return_exceptions=True)
 
-    async def _begin(self) -> None:
+    async def begin(self) -> None:
         """Watch from now on. A Lease that may have a holder is looked at twice, as far apart as it lasts."""
         self._is_watching = True
         self._renewals.clear()  # of a former leadership: since then another process may have had the Lease
@@ -140,7 +151,8 @@ class OtherWriters:
             await asyncio.sleep(max(waits_s))
             await self._look()
 
-    async def _look_regularly(self) -> None:
+    async def look_regularly(self) -> None:
+        """Look at the Leases of the other manager until cancelled."""
         while True:
             await asyncio.sleep(LOOKS_EVERY_S)
             await self._look()

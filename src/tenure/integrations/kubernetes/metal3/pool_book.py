@@ -11,6 +11,7 @@ import time
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
@@ -92,6 +93,10 @@ class PoolBook:
         """Held addresses for which there was an object: others may know them. What was only picked need not rest."""
         self.doubled: set[int] = set()
         """Addresses that more than one object holds, which no pick of ours leads to."""
+        self.off_line: set[int] = set()
+        """Addresses that an object holds and that are not picked: in no entry, or kept back."""
+        self._wide: dict[Holder, AddressRange] = {}
+        """Objects that hold more than one unit of a pool of prefixes, which no pick of ours leads to (KD18)."""
         self.outside: set[int] = set()
         """Addresses that an object holds and that are in no entry: made by hand, or left there by a change."""
         self.draining: set[int] = set()
@@ -121,7 +126,11 @@ class PoolBook:
         self.spec, self.faults = self._reading
         if self.spec.ledger is not None and self._plan is not None:
             self.spec = within_plan(self.spec, self._plan)
-        runs = [[(each.first, 1, each.size) for each in of_entry] for of_entry in self.spec.runs()]
+        if self._wide:
+            self.spec = replace(self.spec, excluded=(*self.spec.excluded, *self._wide.values()))
+        self._align()
+        unit = self.spec.unit
+        runs = [[(each.first, unit, each.size // unit) for each in of_entry] for of_entry in self.spec.runs()]
         self._line = Line(runs[0] if runs else (), self.spec.policy, later=runs[1:])
         self._rank_starts = [part.start for part in self._line.ranks]
         self._free = FreeSet(self._line.size, self._line.taken((held, held) for held in sorted(self._at)))
@@ -129,7 +138,9 @@ class PoolBook:
         for piece in self._line.pieces:
             self._line_of[family_of(piece.first)] += piece.count
         self._count_held()
-        self.outside = {position for position in self._at if self._objects_at(position) and self._is_outside(position)}
+        given = [position for position in self._at if self._objects_at(position)]
+        self.outside = {position for position in given if self._is_outside(position)}
+        self.off_line = {position for position in given if not self.is_on_line(position)}
         # Without what the plan of a ledger keeps back: nobody is asked to leave that.
         self.drains = merge(self._reading.spec.drained)
         self.draining = {position for position in self._at if self._is_draining(position)}
@@ -151,8 +162,29 @@ class PoolBook:
         for holder in self._of_sort.get(COOLING, ()):
             self._judge_cooling(self._where[holder])
 
+    def _align(self) -> None:
+        """Let each holder hold the unit that its address lies in, where units became known after their holders."""
+        if self.spec.unit == 1 or all(self.spec.unit_at(position) == position for position in self._at):
+            return
+        self._where = {holder: self.spec.unit_at(position) for holder, position in self._where.items()}
+        self._at = {}
+        for holder, position in self._where.items():
+            self._at.setdefault(position, set()).add(holder)
+        self._given = {self.spec.unit_at(position) for position in self._given}
+
+    def hold_range(self, holder: Holder, range: AddressRange | None) -> None:
+        """Let an object keep all units of a range from being picked; nothing: it holds one unit, or none."""
+        if range == self._wide.get(holder):
+            return
+        if range is None:
+            del self._wide[holder]
+        else:
+            self._wide[holder] = range
+        self._lay()
+
     def hold(self, holder: Holder, position: int | None) -> None:
         """Note where a holder is; nothing: nowhere any more."""
+        position = self.spec.unit_at(position) if position is not None else None
         before = self._where.get(holder)
         if before == position:
             return
@@ -258,6 +290,11 @@ class PoolBook:
         return first if first is not None and first <= high else None
 
     @property
+    def size(self) -> int:
+        """Return how many addresses the pool gives, free ones and held ones."""
+        return self._line.size
+
+    @property
     def free(self) -> int:
         """Return how many addresses can be picked."""
         return self._free.free + self._late.free
@@ -303,6 +340,7 @@ class PoolBook:
         objects = self._objects_at(position)
         (self.doubled.add if objects > 1 else self.doubled.discard)(position)
         (self.outside.add if objects and self._is_outside(position) else self.outside.discard)(position)
+        (self.off_line.add if objects and not self.is_on_line(position) else self.off_line.discard)(position)
 
     def _judge_drain(self, position: int) -> None:
         """Note whether a claim or an object has an address of a drained range."""

@@ -31,8 +31,8 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
 from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerTrouble
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
-    address_name,
     is_made_here,
+    object_name,
     owner_uids,
     pool_of,
     position_of,
@@ -54,6 +54,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED, RESERVED
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import STRANGE_S
@@ -224,7 +225,7 @@ class PoolPasses:
             case _:
                 if isinstance(action, Refuse) and action.position is not None:
                     record.want(id, action.position)
-                elif isinstance(action, Refuse):
+                elif isinstance(action, Refuse) and action.counts:
                     record.wait_idly(id)
                 doing = partial(self._do, view, record, claim, action)
                 agenda.work.append(partial(self.giving.guarded, record, claim, doing))
@@ -278,10 +279,8 @@ class PoolPasses:
 
     def _decide(self, view: PoolView, record: PoolRecord, claim: Object) -> Action | None:
         """Decide about a claim; nothing, if that fails: a claim that cannot be read must not stop the others."""
-        reference = reference_of(claim)
-        assert reference is not None
         try:
-            return decide(claim, reference, view)
+            return decide(claim, view)
         except Exception as error:
             LOG.exception("%s", id_of(claim))
             self.giving.record(claim, "Undecided", f"it is tried again, after an error: {error!r}", "Warning")
@@ -405,9 +404,10 @@ class PoolPasses:
         position = own_address(claim)
         if position is None:
             position = view.book.position_of((RESERVED, uid_of(claim)))
-        if addresses or position is None or not view.book.spec.name_prefix:
+        has_names = bool(view.book.spec.name_prefix) or POOL_KINDS[view.key.kind].named_by_claim
+        if addresses or position is None or not has_names:
             return addresses
-        name = address_name(view.book.spec.name_prefix, position)
+        name = object_name(view.key, view.book.spec, claim, position)
         found = await self.giving.claims.read_address(claim, name)
         is_its = found is not None and (uid_of(claim) in owner_uids(found))
         return [found] if found is not None and is_its else []
@@ -494,7 +494,9 @@ class PoolPasses:
             key=key,
             pool=pool,
             is_served=pool is None or self.serves(pool),
-            is_namespace_going=key[0] in caches.terminating,
+            is_going=caches.terminating.__contains__,
+            unseen=caches.why_unseen(key),
+            namesake=caches.namesake,
             book=caches.record(key).book,
             addresses_for=caches.addresses_for,
             claims=caches,

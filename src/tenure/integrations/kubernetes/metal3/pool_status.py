@@ -1,10 +1,10 @@
-"""What an IPPool's ``status`` says: Metal3's fields, and ours under the one key ``tenure`` (KD3)."""
+"""What a pool's ``status`` says: the fields of its provider, and ours under the one key ``tenure`` (KD3)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, is_made_here
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, is_made_here, pool_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.drain_steps import DRAINED, DrainStep, drained_condition
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
@@ -16,6 +16,8 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     now_text,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, pool_kind_of
 from tenure.integrations.kubernetes.metal3.pool_book import OBJECT, PoolBook, object_key
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
@@ -88,7 +90,7 @@ def own_status(
         **notes._asdict(),
         "conditions": conditions,
         "foreign": list(islice(record.foreign.values(), SAMPLE)),
-        "outside": list(islice(_outside(book), SAMPLE)),
+        "outside": list(islice(_outside(book, pool_id_of(pool)), SAMPLE)),
         "orphans": orphans[:SAMPLE],
         "ledger": _ledger(record),
         "drain": {"left": len(book.draining), "holders": [each._asdict() for each in steps]} if drained else {},
@@ -115,11 +117,11 @@ def used_percent(used: int, free: int) -> int:
     return max(min(used * 100 // (used + free), 99), 1) if used else 0
 
 
-def _outside(book: PoolBook) -> Iterator[Object]:
+def _outside(book: PoolBook, pool: PoolId) -> Iterator[Object]:
     """Yield the objects whose addresses are in no entry, in the order of the addresses."""
     for position in sorted(book.outside):
         for name in sorted(name for sort, name in book.holders_at(position) if sort == OBJECT):
-            yield {"address": format_address(position), "name": object_key(name)[1]}
+            yield {"address": format_address(position), "name": pool.listed(object_key(name))}
 
 
 def _ledger(record: PoolRecord) -> Object:
@@ -134,10 +136,14 @@ def foreign_entry(address: Object) -> Object | None:
     """Return how an address is listed that others made and no claim here has adopted; nothing for any other."""
     if is_made_here(address) or kind_of(address).address_finalizer in finalizers_of(address):
         return None
-    return {"address": text(address, "spec", "address"), "name": key_of(address)[1], "claim": claim_name_of(address)}
+    pool = pool_of(address)
+    name = pool.listed(key_of(address)) if pool is not None else key_of(address)[1]
+    return {"address": text(address, "spec", "address"), "name": name, "claim": claim_name_of(address)}
 
 
-def problem_of(record: PoolRecord, pool: Object, *, is_paused: bool, is_cluster_missing: bool) -> tuple[str, str]:
+def problem_of(
+    record: PoolRecord, pool: Object, *, is_paused: bool, is_cluster_missing: bool, unseen: str = ""
+) -> tuple[str, str]:
     """Return what is wrong with a pool, as a reason and a message; both empty if nothing is."""
     spec = record.book.spec
     if is_terminating(pool):
@@ -145,6 +151,8 @@ def problem_of(record: PoolRecord, pool: Object, *, is_paused: bool, is_cluster_
         return "Deleting", f"the pool goes when its last address is released{away}"
     if record.book.faults:
         return "SpecInvalid", "; ".join(map(str, record.book.faults[:5]))
+    if unseen:
+        return "NamespacesUnseen", unseen
     if is_cluster_missing:
         return "ClusterMissing", f"Cluster {spec.cluster_name} is not there; nothing is given until it is"
     if is_paused:
@@ -161,22 +169,39 @@ def problem_of(record: PoolRecord, pool: Object, *, is_paused: bool, is_cluster_
     return "", ""
 
 
-def status_changes(pool: Object, indexes: Mapping[str, str], own: Object) -> Object:
+def status_changes(record: PoolRecord, pool: Object, own: Object) -> Object:
     """Return the fields of a merge patch that make the status what it should be; nothing if it is that already."""
-    status = pool.get("status") or {}
-    before: Mapping[str, Any] = status.get("indexes") or {}
+    is_counted = pool_kind_of(pool).counts_addresses
+    changes = _counted(record, pool, own) if is_counted else _listed(pool, shown_indexes(record, pool))
+    own = {name: value for name, value in own.items() if not is_counted or name != "conditions"}
+    before_own = field(pool, "status", "tenure") or {}
+    changed = {name: value for name, value in own.items() if before_own.get(name) != value}
+    # A list that is empty need not be there.
+    changed = {name: value or None for name, value in changed.items() if value or before_own.get(name)}
+    if changed:
+        changes["tenure"] = changed
+    return changes
+
+
+def _counted(record: PoolRecord, pool: Object, own: Object) -> Object:
+    """Return what changes of the in-cluster provider's fields; conditions are where Cluster API looks for them."""
+    book = record.book
+    numbers = {"total": book.size, "free": book.free, "used": len(record.addresses), "outOfRange": len(book.off_line)}
+    wanted: Object = {"ipAddresses": {name: min(number, LARGEST) for name, number in numbers.items()}}
+    if "conditions" in own:
+        wanted["conditions"] = own["conditions"]
+    return {name: value for name, value in wanted.items() if field(pool, "status", name) != value}
+
+
+def _listed(pool: Object, indexes: Mapping[str, str]) -> Object:
+    """Return what changes of Metal3's fields."""
+    before: Mapping[str, Any] = field(pool, "status", "indexes") or {}
     changes: Object = {}
     indexed: Object = {name: address for name, address in indexes.items() if before.get(name) != address}
     indexed |= dict.fromkeys(before.keys() - indexes.keys())
     if indexed:
         changes["indexes"] = indexed
         changes["lastUpdated"] = now_text()
-    before_own = status.get("tenure") or {}
-    changed = {name: value for name, value in own.items() if before_own.get(name) != value}
-    # A list that is empty need not be there.
-    changed = {name: value or None for name, value in changed.items() if value or before_own.get(name)}
-    if changed:
-        changes["tenure"] = changed
     return changes
 
 
@@ -186,7 +211,8 @@ def _condition(pool: Object, type: str, status: str, reason: str, message: str) 
     condition = {
         "type": type, "status": status, "reason": reason, "message": message, "observedGeneration": generation,
     }  # fmt: skip
-    known = field(pool, "status", "tenure", "conditions")
+    place = ("conditions",) if pool_kind_of(pool).counts_addresses else ("tenure", "conditions")
+    known = field(pool, "status", *place)
     for each in known if isinstance(known, list) else ():
         if text(each, "type") == type and each.get("status") == status:
             return {**condition, "lastTransitionTime": each.get("lastTransitionTime") or now_text()}

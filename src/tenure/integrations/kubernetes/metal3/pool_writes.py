@@ -50,7 +50,6 @@ from tenure.integrations.kubernetes.metal3.pool_status import (
     is_condition,
     own_status,
     problem_of,
-    shown_indexes,
     status_changes,
 )
 from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
@@ -79,19 +78,19 @@ class PoolWrites:
     client: ApiClient
     caches: IpamCaches
     events: EventRecorder
-    check: Callable[[], None]
-    """Raises if this process does not lead any more; asked before every write."""
+    check: Callable[[Object], None]
+    """Raises if this process must not write an object, such as when it does not lead; asked before every write."""
     orphans_of: Callable[[PoolId], list[Object]] = field(default=lambda key: [])
     """Return the addresses of a pool without a claim, as the status lists them."""
-    _is_foreign_kind: bool = False
-    """Whether the definition of the kind has no room for ``status.tenure``: it is Metal3's (KD4)."""
+    _foreign_kinds: set[str] = field(default_factory=set)
+    """Kinds whose definition has no room for ``status.tenure``, since it is the other provider's own (KD4)."""
 
     async def prepare(self, pool: Object, spec: PoolSpec) -> Object:
         """Give a pool its finalizer, and what binds it to its cluster (E1); return the pool."""
         steps = [*finalizer_steps(pool, pool_kind_of(pool).finalizer), *self._cluster_steps(pool, spec)]
         if not steps or is_terminating(pool):
             return pool
-        self.check()
+        self.check(pool)
         patched = await self.client.patch(pool_kind_of(pool).type, pool, guarded(pool, *steps))
         self.caches.pools.wrote(patched)
         return patched
@@ -102,11 +101,11 @@ class PoolWrites:
         if pool is None or is_terminating(pool):
             raise WriteConflict(409, "Conflict", f"{key.title} is going")
         notes = self._notes(key, pool, chosen=chosen)
-        if not self._is_foreign_kind:
+        if key.kind not in self._foreign_kinds:
             pool = await self._patch_status(key, pool, notes)
             if chosen.items() <= reserved_in(pool).items():
                 return pool
-            self._is_foreign_kind = True
+            self._foreign_kinds.add(key.kind)
         return await self._annotate(pool, {RESERVING: notes.reserving})
 
     async def note_released(self, addresses: Iterable[Object]) -> None:
@@ -144,11 +143,11 @@ class PoolWrites:
             if (position := position_of(each)) is not None
         ]
         notes = self._notes(key, pool, released=released)
-        if not self._is_foreign_kind:
+        if key.kind not in self._foreign_kinds:
             pool = await self._patch_status(key, pool, notes)
             if not _cools(spec) or {each.position for each in released} <= cooling_in(pool).keys():
                 return
-            self._is_foreign_kind = True
+            self._foreign_kinds.add(key.kind)
         await self._annotate(pool, {COOLING_LIST: notes.cooling})
 
     async def write_status(self, key: PoolId) -> None:
@@ -158,7 +157,7 @@ class PoolWrites:
             return
         notes = self._notes(key, pool)
         pool = await self._patch_status(key, pool, notes)
-        cooling = notes.cooling if self._is_foreign_kind else []
+        cooling = notes.cooling if key.kind in self._foreign_kinds else []
         annotated = {RESERVING: notes.reserving, COOLING_LIST: cooling}
         stale = {
             name: entries
@@ -228,7 +227,7 @@ class PoolWrites:
         kind = pool_kind_of(pool)
         if kind.finalizer not in finalizers_of(pool):
             return
-        self.check()
+        self.check(pool)
         try:
             answer = await self.client.patch(kind.type, pool, remove_finalizer(pool, kind.finalizer))
         except ObjectMissing:
@@ -278,17 +277,20 @@ class PoolWrites:
         problem = problem_of(
             record, pool,
             is_paused=self.caches.is_pool_paused(key), is_cluster_missing=self.caches.is_cluster_missing(key),
+            unseen=self.caches.why_unseen(key),
         )  # fmt: skip
         overlap = overlap_text(key, self.caches.overlaps.others(key))
         self._report(record, pool, problem, overlap)
         orphans, steps = self.orphans_of(key), list(islice(self._drain_steps(key), SAMPLE))
-        own = {} if self._is_foreign_kind else own_status(record, pool, notes, problem, orphans, overlap, steps)
-        changes = status_changes(pool, shown_indexes(record, pool), own)
+        own = (
+            {} if key.kind in self._foreign_kinds else own_status(record, pool, notes, problem, orphans, overlap, steps)
+        )
+        changes = status_changes(record, pool, own)
         record.is_status_due = False
         if not changes:
             return pool
         record.status_at = time.monotonic()
-        self.check()
+        self.check(pool)
         try:
             patch = status_patch(pool, changes)
             patched = await self.client.patch(
@@ -334,7 +336,7 @@ class PoolWrites:
             steps = [{"op": "add", "path": "/metadata/annotations", "value": written}]
         gone = [name for name in notes if name not in written and name in annotations_of(pool)]
         steps += [{"op": "remove", "path": pointer("metadata", "annotations", name)} for name in gone]
-        self.check()
+        self.check(pool)
         patched = await self.client.patch(pool_kind_of(pool).type, pool, guarded(pool, *steps))
         self.caches.pools.wrote(patched)
         return patched

@@ -31,8 +31,8 @@ class StaleMarks:
 
     client: ApiClient
     caches: IpamCaches
-    check: Callable[[], None]
-    """Raises if this process does not lead any more; asked before every write."""
+    check: Callable[[Object], None]
+    """Raises if this process must not write an object, such as when it does not lead; asked before every write."""
     serves: Callable[[Object], bool]
     """Return whether an object is one that this operator looks after (E7)."""
     stale_s: float
@@ -58,7 +58,7 @@ class StaleMarks:
     def _marked(self) -> Iterator[tuple[Group, Object]]:
         kinds, caches = CLAIM_KINDS.values(), self.caches
         claims, addresses = map(caches.claims_of_kind, kinds), map(caches.addresses_of_kind, kinds)
-        for group in (*caches.pools.by_kind.values(), *claims, *addresses):
+        for group in {*caches.pools.by_kind.values(), *claims, *addresses}:
             for object in list(group):
                 is_marked = DELETE_FOR_MOVE in annotations_of(object) and not is_terminating(object)
                 if is_marked and self.serves(object):
@@ -70,7 +70,7 @@ class StaleMarks:
         if kind is None:
             return
         try:
-            self.check()
+            self.check(object)
             group.wrote(await self.client.patch(kind, object, guarded(object, step)))
         except (ApiError, ApiUnreachable) as error:
             LOG.warning("%s/%s has a mark of a move that was killed: %s", *key_of(object), error)

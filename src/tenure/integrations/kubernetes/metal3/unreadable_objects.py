@@ -83,4 +83,4 @@ class UnreadableObjects:
             self.events.record(kind_of(address).address_type(address), address, UNREADABLE, fault, "Warning")
 
     def _concerns(self, object: Object) -> bool:
-        return not is_terminating(object) and self.serves(object)
+        return kind_of(object) in self.kinds and not is_terminating(object) and self.serves(object)

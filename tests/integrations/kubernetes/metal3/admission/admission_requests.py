@@ -36,6 +36,8 @@ class View:
     kinds: tuple[ClaimKind, ...] = tuple(CLAIM_KINDS.values())
     promised: dict[int, list[ClaimId]] = field(default_factory=dict)
     """Claims by the address that they are about to get."""
+    specs: dict[PoolId, PoolSpec] = field(default_factory=dict)
+    """What pools say that are there already."""
     overlap: str = ""
     """What every pool shares with others."""
 
@@ -53,6 +55,12 @@ class View:
 
     def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         return self.promised.get(position, [])
+
+    def spec_of(self, pool: PoolId) -> PoolSpec:
+        return self.specs.get(pool, PoolSpec())
+
+    def is_open_to(self, pool: PoolId, namespace: str) -> bool:
+        return pool.namespace in ("", namespace) or self.spec_of(pool).is_shared_with(namespace)
 
     def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
         return self.overlap

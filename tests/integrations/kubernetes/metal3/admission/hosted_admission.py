@@ -71,6 +71,12 @@ class LiveView:
     def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         return []
 
+    def spec_of(self, pool: PoolId) -> PoolSpec:
+        return PoolSpec()
+
+    def is_open_to(self, pool: PoolId, namespace: str) -> bool:
+        return pool.namespace in ("", namespace)
+
     def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
         return ""
 

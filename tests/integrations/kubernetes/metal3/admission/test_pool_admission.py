@@ -323,13 +323,6 @@ async def test_an_ipv4_address_in_ipv6_spelling_is_refused(pool: dict[str, Any])
     assert "Invalid value" in await errors(pool)
 
 
-async def test_a_field_of_a_later_version_is_refused_and_not_ignored() -> None:
-    found = await errors(a_pool(TEN, tenure={"namespaces": ["*"]}))
-
-    assert found.startswith(f"{INVALID}spec.tenure.namespaces: Invalid value: ")
-    assert found.endswith("is not served by this version")
-
-
 async def test_the_fields_of_this_version_are_accepted() -> None:
     tenure = {
         "drain": ["10.0.0.11", "10.0.0.12-10.0.0.13", "10.0.0.16/31"],

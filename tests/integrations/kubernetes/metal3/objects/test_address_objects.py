@@ -26,12 +26,23 @@ def test_c20_c21_an_address_has_one_name(address: str, name: str) -> None:
     ("reference", "pool"),
     [
         ({"apiGroup": "ipam.metal3.io", "kind": "IPPool", "name": "p"}, PoolId("n", "p")),
-        ({"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "p"}, None),
+        (
+            {"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "p"},
+            PoolId("n", "p", "InClusterIPPool"),
+        ),
+        (
+            {"apiGroup": "ipam.cluster.x-k8s.io", "kind": "GlobalInClusterIPPool", "name": "p"},
+            PoolId("", "p", "GlobalInClusterIPPool"),
+        ),
+        ({"apiGroup": "ipam.metal3.io", "kind": "InClusterIPPool", "name": "p"}, None),
+        ({"apiGroup": "ipam.example.org", "kind": "OtherPool", "name": "p"}, None),
         ({}, None),
         (None, None),
     ],
 )
-def test_ks3_an_address_of_cluster_api_counts_where_it_names_an_ippool(reference: object, pool: object) -> None:
+def test_ks3_an_address_of_cluster_api_counts_where_it_names_a_pool_that_is_known(
+    reference: object, pool: object
+) -> None:
     metadata = {"namespace": "n", "name": "a"}
     address = {"apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "metadata": metadata, "spec": {"poolRef": reference}}
     assert pool_of(address) == pool

@@ -17,8 +17,8 @@ from tenure.kernel.extras import how_to_install
     "--only",
     metavar="A,B",
     default="",
-    help="Print these parts: namespace, crds, rbac, render, user-roles, webhooks, deployment, flow-schema "
-    "[default: all but render and flow-schema].",
+    help="Print these parts: namespace, crds, rbac, render, in-cluster-crds, in-cluster, user-roles, webhooks, "
+    "deployment, flow-schema [default: all but render, flow-schema and those for in-cluster pools].",
 )
 @click.option(
     "--own-namespace", metavar="NAME", default="tenure-system", show_default=True, help="Where the operator lives."
@@ -54,12 +54,14 @@ def manifests(
 
     They are the kinds IPPool, IPClaim and IPAddress (crds), the operator's rights (rbac), rights of people who may view
     or edit a namespace (user-roles), webhooks, and the operator itself (deployment). Only when named: its rights where
-    it renders machines' data (render), and a flow-schema. Deleting the crds deletes every pool, claim and address.
+    it renders machines' data (render), rights and webhooks for the in-cluster provider's pools (in-cluster) and their
+    kinds (in-cluster-crds), and a flow-schema. Deleting the crds deletes every pool, claim and address.
     For clusterctl, what is printed is ipam-components.yaml, and with --metadata metadata.yaml.
 
     For example:
       tenure manifests
       tenure manifests --only crds,rbac
+      tenure manifests --only in-cluster-crds,in-cluster
       tenure manifests --webhook-url https://127.0.0.1:9443
       tenure manifests --metadata
     """

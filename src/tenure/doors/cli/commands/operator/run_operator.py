@@ -55,7 +55,8 @@ def read_host(context: click.Context, parameter: click.Parameter, text: str | No
     metavar="A,B",
     default="metal3,capi",
     show_default=True,
-    help="Serve IPClaims (metal3), Cluster API's IPAddressClaims (capi); render the data of machines (render).",
+    help="Serve IPClaims (metal3), Cluster API's IPAddressClaims on IPPools (capi) and on the in-cluster provider's "
+    "pools (in-cluster); render the data of machines (render).",
 )
 @click.option("--own-namespace", metavar="NAME", help="Where lease and certificate are kept [default: the pod's].")
 @click.option(

@@ -9,9 +9,10 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, text
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault, read_address
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+from tenure.kernel.addressing.addresses import format_address
 
 
 def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
@@ -43,6 +44,10 @@ def _judged_place(request: AdmissionRequest, view: AdmissionView, faults: list[S
     pool = kind.pool_of(address)
     if position is None or pool is None:
         return Judgement(faults, [])
+    if not view.is_open_to(pool, request.namespace):
+        reason = f"{pool} does not serve namespace {request.namespace} (its spec.tenure.namespaces)"
+        return Judgement([*faults, SpecFault("spec.pool.namespace", pool.namespace, reason)], [])
+    faults += _other_unit(address, position, view.spec_of(pool))
     holders = view.addresses_at(pool, position)
     claims = view.claims_at(pool, position)
     claim = ClaimId(kind.claim.kind, request.namespace, kind.claim_of(address))
@@ -50,6 +55,19 @@ def _judged_place(request: AdmissionRequest, view: AdmissionView, faults: list[S
         faults + (_doubles(address, holders) or _promised(address, claim, claims)),
         _warnings(address, claim, view.addresses_for(claim)),
     )
+
+
+def _other_unit(address: Object, position: int, spec: PoolSpec) -> list[SpecFault]:
+    """Return why an object is no prefix that its pool hands out: all of them have one length (KD18)."""
+    if spec.unit == 1:
+        return []
+    length, written = spec.options.prefix, field(address, "spec", "prefix")
+    if written != length:
+        return [SpecFault("spec.prefix", written, f"its pool hands out prefixes of length {length}, and no others")]
+    if spec.unit_at(position) != position:
+        first = format_address(spec.unit_at(position))
+        return [SpecFault("spec.address", field(address, "spec", "address"), f"is inside of {first}/{length}")]
+    return []
 
 
 def _changes(address: Object, before: Object) -> list[SpecFault]:

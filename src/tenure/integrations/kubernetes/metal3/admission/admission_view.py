@@ -42,6 +42,12 @@ class AdmissionView(Protocol):
     def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         """Return the claims, of both kinds, that have an address of a pool, or are about to get it."""
 
+    def spec_of(self, pool: PoolId) -> PoolSpec:
+        """Return what a pool says; nothing is in it where there is no such pool."""
+
+    def is_open_to(self, pool: PoolId, namespace: str) -> bool:
+        """Return whether a pool may be claimed from a namespace: its own, one that it names, or any."""
+
     def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
         """Return what a pool of such a ``spec`` shares with others of its network, for people; empty if nothing."""
 
@@ -61,6 +67,8 @@ class Judgement(NamedTuple):
 
     faults: list[SpecFault]
     warnings: list[str]
+    refusal: str = ""
+    """Why nothing is wrong with the object, and it cannot be so all the same; empty if it can."""
 
 
 def is_judged(request: AdmissionRequest) -> bool:

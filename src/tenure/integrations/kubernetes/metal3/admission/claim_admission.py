@@ -34,7 +34,7 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     claim = in_its_namespace(request)
     reference = reference_of(claim)
     # The claim of another controller, or for a pool that it cannot have, would keep the finalizer for ever (KP3).
-    if request.before is not None or reference is None or reference.is_elsewhere:
+    if request.before is not None or reference is None or not view.is_open_to(reference.pool, request.namespace):
         return Defaults([], [])
     steps = []
     if view.serves_kind(kind_of(claim)) and view.serves(request.namespace, mapping(claim, "metadata", "labels")):
@@ -81,7 +81,15 @@ def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     if is_judged(request) or _annotation(claim, WISHED_ADDRESS) != _annotation(before, WISHED_ADDRESS):
         _judge_two_addresses(claim, faults)
         _judge_ranges(claim, faults)
-    return Judgement(faults, [])
+    return Judgement(faults, [] if before is not None else _warnings(request, view))
+
+
+def _warnings(request: AdmissionRequest, view: AdmissionView) -> list[str]:
+    """Return a warning where a claim names a pool that does not serve its namespace; the pool may, later on (C28)."""
+    reference = reference_of(in_its_namespace(request))
+    if reference is None or view.is_open_to(reference.pool, request.namespace):
+        return []
+    return [f"spec.pool: {reference.pool} does not serve namespace {request.namespace} (its spec.tenure.namespaces)"]
 
 
 def judge_cluster_api_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:

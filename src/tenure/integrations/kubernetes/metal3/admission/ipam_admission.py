@@ -1,4 +1,4 @@
-"""The webhooks of Metal3's and Cluster API's kinds: ``/mutate`` fills in and translates, ``/validate`` refuses."""
+"""The webhooks of all kinds that are served: ``/mutate`` fills in and translates, ``/validate`` refuses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,21 +10,27 @@ from tenure.integrations.kubernetes.metal3.admission.claim_admission import (
     judge_claim,
     judge_cluster_api_claim,
 )
+from tenure.integrations.kubernetes.metal3.admission.in_cluster_admission import (
+    default_in_cluster_pool,
+    judge_in_cluster_deletion,
+    judge_in_cluster_pool,
+)
 from tenure.integrations.kubernetes.metal3.admission.invalid_object import refusal
 from tenure.integrations.kubernetes.metal3.admission.pool_admission import default_pool, judge_pool
 from tenure.integrations.kubernetes.metal3.admission.seed_spellings import respell
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS,
     CLUSTER_API_CLAIM,
-    GROUP,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import IN_CLUSTER_POOLS
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tenure.integrations.kubernetes.runtime.webhook_host import Admission, AdmissionRequest, Decision
 
+DELETE = "DELETE"
 NOT_READY = Decision(
     ["the operator is still reading the cluster; try again in a few seconds"], code=503, reason="ServiceUnavailable"
 )
@@ -37,6 +43,9 @@ class AdmissionRules:
     type: ResourceType
     judge: Callable[[AdmissionRequest, AdmissionView], Judgement]
     default: Callable[[AdmissionRequest, AdmissionView], Defaults] | None = None
+    judge_deletion: Callable[[AdmissionRequest, AdmissionView], Judgement] | None = None
+    is_ours: bool = True
+    """Whether a request waits for a replica that can judge it; objects of other kinds are let pass, as without one."""
 
 
 RULES = {
@@ -45,8 +54,12 @@ RULES = {
         AdmissionRules(IP_POOL, judge_pool, default_pool),
         AdmissionRules(IP_CLAIM, judge_claim, default_claim),
         AdmissionRules(IP_ADDRESS, judge_address),
-        AdmissionRules(CLUSTER_API_CLAIM, judge_cluster_api_claim, default_claim),
-        AdmissionRules(CLUSTER_API_ADDRESS, judge_cluster_api_address),
+        AdmissionRules(CLUSTER_API_CLAIM, judge_cluster_api_claim, default_claim, is_ours=False),
+        AdmissionRules(CLUSTER_API_ADDRESS, judge_cluster_api_address, is_ours=False),
+        *(
+            AdmissionRules(each.type, judge_in_cluster_pool, default_in_cluster_pool, judge_in_cluster_deletion)
+            for each in IN_CLUSTER_POOLS
+        ),
     )
 }
 
@@ -68,8 +81,8 @@ class IpamAdmission:
         if rules is None:
             return Decision()
         if self._is_too_early(request):
-            return _not_ready(request)
-        respelling = respell(request.kind if request.group == GROUP else "", request.object or {})
+            return _not_ready(rules)
+        respelling = respell(request.kind if rules.is_ours else "", request.object or {})
         if respelling.faults:
             return refusal(rules.type, _name(request), respelling.faults, respelling.warnings)
         steps, warnings = rules.default(request, self.view) if rules.default else Defaults([], [])
@@ -81,10 +94,15 @@ class IpamAdmission:
         if rules is None:
             return Decision()
         if self._is_too_early(request):
-            return _not_ready(request)
-        faults, warnings = rules.judge(request, self.view)
+            return _not_ready(rules)
+        judge = rules.judge if request.operation != DELETE else rules.judge_deletion
+        if judge is None:
+            return Decision()
+        faults, warnings, reason = judge(request, self.view)
         if faults:
             return refusal(rules.type, _name(request), faults, warnings)
+        if reason:
+            return Decision([reason], warnings, code=400, reason="BadRequest")
         return Decision(warnings=warnings)
 
     def _is_too_early(self, request: AdmissionRequest) -> bool:
@@ -92,14 +110,15 @@ class IpamAdmission:
         return not self.view.synced and is_judged(request)
 
 
-def _not_ready(request: AdmissionRequest) -> Decision:
+def _not_ready(rules: AdmissionRules) -> Decision:
     """Return the answer of a replica that cannot judge yet: kinds that are not ours are let pass, as without one."""
-    return NOT_READY if request.group == GROUP else Decision()
+    return NOT_READY if rules.is_ours else Decision()
 
 
 def _rules_of(request: AdmissionRequest) -> AdmissionRules | None:
-    """Return the rules for a request; nothing, if it is about another kind or stores no object."""
-    return RULES.get((request.group, request.kind)) if isinstance(request.object, dict) else None
+    """Return the rules for a request; nothing, if it is about another kind, or neither stores nor deletes an object."""
+    concerned = request.before if request.operation == DELETE else request.object
+    return RULES.get((request.group, request.kind)) if isinstance(concerned, dict) else None
 
 
 def _name(request: AdmissionRequest) -> str:

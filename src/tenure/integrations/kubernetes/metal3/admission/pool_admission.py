@@ -24,7 +24,7 @@ from tenure.integrations.kubernetes.metal3.objects.pool_spec import (
 )
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.runtime.patches import Step
-from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, family_of, format_address
 from tenure.kernel.picking.policies import POLICIES
@@ -36,7 +36,6 @@ ADDRESS_LENGTHS = {Family.IPV4: 15, Family.IPV6: 39}
 MOST_NAMED = 10
 """How many addresses a refusal names; the others are counted."""
 
-NOT_SERVED = "is not served by this version"
 OUT_OF_BOUNDS = "out of bounds of the pools given"
 IN_USE = f"in use but {OUT_OF_BOUNDS}"
 UNBOUND = (
@@ -98,10 +97,6 @@ def _faults_of(written: Object, reading: PoolReading) -> Iterator[SpecFault]:
     yield from _doubles(written, reading.spec)
     if POLICIES[reading.spec.policy].striped:
         yield from _not_random(written, reading.spec)
-    tenure = mapping(written, "tenure")
-    if tenure.get("namespaces"):
-        # Such a field must not be ignored: an author who asked for it would believe in it.
-        yield SpecFault("spec.tenure.namespaces", tenure["namespaces"], NOT_SERVED)
 
 
 def _ledger_faults(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView) -> Iterator[SpecFault]:
@@ -216,7 +211,8 @@ def _in_use(request: AdmissionRequest, old: PoolSpec, new: PoolSpec, view: Admis
     """Yield addresses of objects that a change takes out of the pool."""
     for address in view.addresses_of(pool_asked_about(request)):
         position, claim = position_of(address), claim_name_of(address)
-        if position is not None and _falls_out(old, new, position, claim):
+        listed = pool_asked_about(request).listed((key_of(address)[0], claim))
+        if position is not None and _falls_out(old, new, position, listed):
             yield position, f"is {IN_USE}: IPAddress {text(address, 'metadata', 'name')} is for claim {claim}"
 
 
@@ -230,7 +226,8 @@ def _being_given(
     """
     for position in set(reserved_in(request.before or {}).values()):
         claims = list(view.claims_at(pool_asked_about(request), position))
-        if not any(_falls_out(old, new, position, claim.name) for claim in claims or [UNSEEN]):
+        listed = [pool_asked_about(request).listed(claim.key) for claim in claims or [UNSEEN]]
+        if not any(_falls_out(old, new, position, claim) for claim in listed):
             continue
         names = ", ".join(f"{claim.kind} {claim.name}" for claim in claims)
         yield position, f"is being given to {names or 'a claim'} but {OUT_OF_BOUNDS}; try again"

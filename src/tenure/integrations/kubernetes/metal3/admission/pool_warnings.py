@@ -75,7 +75,8 @@ def _of_pre_allocations(spec: PoolSpec) -> Iterator[str]:
         path = f"spec.preAllocations.{name}"
         if position in spec.gateways:
             yield f"{path}: {format_address(position)} is a gateway of the pool"
-        if not is_object_name(name):
+        # A claim of another namespace is named with that.
+        if not is_object_name(name.rpartition("/")[2]):
             yield f"{path}: no claim can have that name"
 
 

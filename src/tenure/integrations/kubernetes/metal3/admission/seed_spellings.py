@@ -6,7 +6,7 @@ The definitions list these names, since an API server removes unknown fields bef
 import enum
 from typing import NamedTuple
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, mapping
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import GLOBAL_POOL, IN_CLUSTER_POOL, field, mapping
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault
 from tenure.integrations.kubernetes.runtime.patches import Step, pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
@@ -40,6 +40,11 @@ SEED_SPELLINGS = (
     SeedSpelling("IPAddress", "spec.pool.Name", "spec.pool.name", Treatment.TRANSLATED),
     SeedSpelling("IPAddress", "status", None, Treatment.DROPPED),
 )
+IN_CLUSTER_SPELLINGS = tuple(
+    SeedSpelling(type.kind, "spec.excludeAddresses", "spec.excludedAddresses", Treatment.TRANSLATED)
+    for type in (IN_CLUSTER_POOL, GLOBAL_POOL)
+)
+"""The in-cluster provider's own first page has this name in an example, which its definition does not know."""
 """Every name that is not stored as it was written. A status is the controller's to write, so none is translated."""
 
 
@@ -54,7 +59,7 @@ class Respelling(NamedTuple):
 def respell(kind: str, object: Object) -> Respelling:
     """Return how the old names of an object become today's, with a warning for each."""
     found = Respelling([], [], [])
-    for spelling in SEED_SPELLINGS:
+    for spelling in (*SEED_SPELLINGS, *IN_CLUSTER_SPELLINGS):
         *parents, name = spelling.old.split(".")
         if spelling.kind == kind and name in mapping(object, *parents):
             _respell(spelling, object, found)

@@ -13,7 +13,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
-from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_id_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, guarded
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
@@ -25,6 +25,12 @@ def address_name(name_prefix: str, position: int) -> str:
     """Return the name that an address has: one for each address of a prefix, so creating it is the lock."""
     written = format_address(position).replace(":", "-").replace(".", "-")
     return f"{name_prefix}-{written}".rstrip("-")
+
+
+def object_name(pool: PoolId, spec: PoolSpec, claim: Object, position: int) -> str:
+    """Return the name that the object of an address has when a claim gets it."""
+    is_claims = POOL_KINDS[pool.kind].named_by_claim
+    return key_of(claim)[1] if is_claims else address_name(spec.name_prefix, position)
 
 
 def position_of(address: Object) -> int | None:
@@ -79,7 +85,7 @@ def new_address(spec: PoolSpec, pool: Object, claim: Object, position: int, type
         "kind": type.kind,
         "metadata": {
             "namespace": id.namespace,
-            "name": address_name(spec.name_prefix, position),
+            "name": object_name(pool_id_of(pool), spec, claim, position),
             # Without what only claims need: an address is moved with its pool.
             "labels": {name: value for name, value in labels_of(claim).items() if name != kind.move_label},
             "annotations": {MADE_FOR: f"{id.namespace}/{id.name}"},

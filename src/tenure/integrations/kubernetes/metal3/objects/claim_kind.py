@@ -1,7 +1,8 @@
 """A kind of claims, with the kind of addresses that it gets: all in which Metal3's and Cluster API's differ.
 
 A pool serves both kinds from one book. Whatever says, reads or writes a field that only one of them has is here, and in
-``metal3_claims`` and ``cluster_api_claims``; nothing else asks which kind a claim is of.
+``metal3_claims`` and ``cluster_api_claims``; nothing else asks which kind a claim is of. ``in_cluster_claims`` are
+Cluster API's claims on another provider's pools.
 """
 
 import enum
@@ -10,7 +11,7 @@ from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLUSTER_NAME, labels_of, text
-from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, Provider
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import AddressOptions
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of
 
@@ -20,7 +21,7 @@ class Reference(NamedTuple):
 
     pool: PoolId
     is_elsewhere: bool
-    """Whether it is in another namespace than the claim, which is not served (C28)."""
+    """Whether it is in another namespace than the claim; then it serves the claim only if it says so (C28)."""
 
 
 class ClaimId(NamedTuple):
@@ -59,6 +60,9 @@ class ClaimKind(ABC):
     needs_cluster: ClassVar[bool]
     """Whether a claim that names a cluster is left alone until there is one (F6)."""
 
+    provider: ClassVar[Provider] = Provider.METAL3
+    """Whose manager would serve such claims, if ours did not."""
+
     move_label: ClassVar[str] = ""
     """A label that each claim needs so that clusterctl moves it; empty, where the definition of the kind has it."""
 
@@ -83,8 +87,12 @@ class ClaimKind(ABC):
         return labels_of(claim).get(CLUSTER_NAME) or ""
 
     def owners(self, pool: Object | None, claim: Object) -> list[Object]:
-        """Return an address's references to its pool and its claim, in this order (C2)."""
-        references = [self._pool_owner(pool)] if pool is not None else []
+        """Return an address's references to its pool and its claim, in this order (C2).
+
+        An owner must be in the namespace of what it owns, or in none: the garbage collector takes any other for gone.
+        """
+        is_owner = pool is not None and key_of(pool)[0] in ("", key_of(claim)[0])
+        references = [self._pool_owner(pool)] if pool is not None and is_owner else []
         return [*references, self._claim_owner(claim)]
 
     @abstractmethod

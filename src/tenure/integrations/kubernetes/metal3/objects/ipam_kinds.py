@@ -14,6 +14,13 @@ IP_ADDRESS = ResourceType(GROUP, VERSION, "ipaddresses", "IPAddress")
 CLUSTER_API_GROUP = "ipam.cluster.x-k8s.io"
 CLUSTER_API_CLAIM = ResourceType(CLUSTER_API_GROUP, "v1beta2", "ipaddressclaims", "IPAddressClaim")
 CLUSTER_API_ADDRESS = ResourceType(CLUSTER_API_GROUP, "v1beta2", "ipaddresses", "IPAddress")
+IN_CLUSTER_POOL = ResourceType(CLUSTER_API_GROUP, "v1alpha2", "inclusterippools", "InClusterIPPool")
+GLOBAL_POOL = ResourceType(CLUSTER_API_GROUP, "v1alpha2", "globalinclusterippools", "GlobalInClusterIPPool", False)
+PREFIX_POOL = ResourceType(CLUSTER_API_GROUP, "v1alpha2", "inclusterprefixpools", "InClusterPrefixPool")
+GLOBAL_PREFIX_POOL = ResourceType(
+    CLUSTER_API_GROUP, "v1alpha2", "globalinclusterprefixpools", "GlobalInClusterPrefixPool", False
+)
+"""The pools of the in-cluster provider; those that are called global belong to no namespace."""
 CLUSTER = ResourceType("cluster.x-k8s.io", "v1beta2", "clusters", "Cluster")
 CLUSTER_API_VERSIONS = ("v1beta2", "v1beta1", "v1alpha1")
 """Versions of Cluster API's kinds, the first that a server serves is read."""
@@ -23,6 +30,9 @@ CLAIM_FINALIZER = "ipclaim.ipam.metal3.io"
 ADDRESS_FINALIZER = "ipaddress.ipam.metal3.io"
 CLUSTER_API_CLAIM_FINALIZER = "ipam.metal3.io/ipaddressclaim"
 CLUSTER_API_ADDRESS_FINALIZER = "ipam.metal3.io/ipaddress"
+IN_CLUSTER_POOL_FINALIZER = "ipam.cluster.x-k8s.io/ProtectPool"
+IN_CLUSTER_CLAIM_FINALIZER = "ipam.cluster.x-k8s.io/ReleaseAddress"
+IN_CLUSTER_ADDRESS_FINALIZER = "ipam.cluster.x-k8s.io/ProtectAddress"
 PROPAGATION_FINALIZERS = frozenset({"foregroundDeletion", "orphan"})
 """Finalizers of the garbage collector. It waits for us, so we must not wait for it (KD5)."""
 
@@ -38,6 +48,8 @@ RESERVING = "ipam.tenure.dev/reserving"
 """Reservations of a pool whose definition has no ``status.tenure`` (KD4)."""
 COOLING_LIST = "ipam.tenure.dev/cooling"
 """Addresses that cool off, of such a pool."""
+SKIPS_DELETE_CHECK = "ipam.cluster.x-k8s.io/skip-validate-delete-webhook"
+"""The in-cluster provider's annotation: the pool may be deleted although it has addresses."""
 PAUSED = "cluster.x-k8s.io/paused"
 DELETE_FOR_MOVE = "clusterctl.cluster.x-k8s.io/delete-for-move"
 MOVE = "clusterctl.cluster.x-k8s.io/move"

@@ -35,17 +35,17 @@ class Metal3Claims(ClaimKind):
         version, kind, name = (text(claim, "spec", "pool", part) for part in ("apiVersion", "kind", "name"))
         if not name or kind not in ("", IP_POOL.kind) or (version and version.partition("/")[0] != GROUP):
             return None
-        named = text(claim, "spec", "pool", "namespace")
-        return Reference(PoolId(namespace, name), bool(named) and named != namespace)
+        named = text(claim, "spec", "pool", "namespace") or namespace
+        return Reference(PoolId(named, name), named != namespace)
 
     def names_no_pool(self, object: Object) -> bool:
         """Return whether ``spec.pool`` has no name, which Metal3's definition allows."""
         return not text(object, "spec", "pool", "name")
 
     def pool_of(self, address: Object) -> PoolId | None:
-        """Return the pool of ``spec.pool``."""
-        name = text(address, "spec", "pool", "name")
-        return PoolId(text(address, "metadata", "namespace"), name) if name else None
+        """Return the pool of ``spec.pool``, which may be in another namespace."""
+        name, named = (text(address, "spec", "pool", part) for part in ("name", "namespace"))
+        return PoolId(named or text(address, "metadata", "namespace"), name) if name else None
 
     def claim_of(self, address: Object) -> str:
         """Return the claim of ``spec.claim``."""

@@ -4,6 +4,7 @@ Pools of every kind are served by one allocator, from one book each. Whatever de
 its ``PoolKind``; which kinds there are, ``pool_kinds`` lists.
 """
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -38,6 +39,17 @@ class PoolId(NamedTuple):
     def __str__(self) -> str:
         return f"{self.kind} {self.path}"
 
+    def listed(self, key: Key) -> str:
+        """Return how the pool calls a claim or an address: by its name, and from another namespace with that."""
+        return key[1] if self.namespace in ("", key[0]) else "/".join(key)
+
+
+class Provider(enum.StrEnum):
+    """Whose kinds these are: another manager of one provider's kinds does not stop those of the other (KD12)."""
+
+    METAL3 = "metal3"
+    IN_CLUSTER = "in-cluster"
+
 
 @dataclass(frozen=True)
 class PoolKind:
@@ -47,6 +59,11 @@ class PoolKind:
     finalizer: str
     read: Callable[[Any], PoolReading]
     """Read a ``spec``, for the webhooks and the controller alike."""
+    provider: Provider = Provider.METAL3
+    named_by_claim: bool = False
+    """Whether an address object has the name of its claim; else its name is made of the address, and is a lock."""
+    counts_addresses: bool = False
+    """Whether ``status.ipAddresses`` has the numbers, and ``status.conditions`` the conditions."""
 
     def named(self, namespace: str, name: str) -> PoolId:
         """Return the pool of a name that an object of a namespace refers to."""

@@ -31,6 +31,7 @@ STRATEGIES = {"sequential": Policy.LOWEST, "random": Policy.RANDOM}
 REALM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 LONGEST_COOLING_S = 365 * 24 * 3600
+EVERYWHERE = "*"
 
 ALL_POSITIONS = (V6_BASE << 1) + 1
 """More than the highest position of any family."""
@@ -110,6 +111,12 @@ class PoolSpec:
     """Gateways and last addresses of subnets are handed out like others."""
     drained: tuple[AddressRange, ...] = ()
     """Nothing is picked from there any more; what is held stays."""
+    excluded: tuple[AddressRange, ...] = ()
+    """What the pool does not have, although it lies in its entries."""
+    unit: int = 1
+    """How many addresses a claim gets at once: more than one in a pool of prefixes, and the same for all (KD18)."""
+    namespaces: frozenset[str] = frozenset()
+    """Namespaces besides its own from which the pool may be claimed; ``*`` is every one."""
     outlives_cluster: bool = False
     ledger: LedgerBinding | None = None
     """Where the addresses are held; nothing: the objects of the cluster are all there is."""
@@ -131,12 +138,29 @@ class PoolSpec:
 
     @property
     def size(self) -> int:
-        """Return how many addresses the entries have, held and kept back ones included."""
-        return sum(self._bounds.sizes.values())
+        """Return how many units the entries have, held and kept back ones included."""
+        return sum(self._bounds.sizes.values()) // self.unit
 
     def size_of(self, family: Family) -> int:
-        """Return how many addresses of a family the entries have."""
-        return self._bounds.sizes[family]
+        """Return how many units of a family the entries have."""
+        return self._bounds.sizes[family] // self.unit
+
+    def is_shared_with(self, namespace: str) -> bool:
+        """Return whether claims of another namespace than its own are served."""
+        return namespace in self.namespaces or EVERYWHERE in self.namespaces
+
+    def unit_at(self, position: int) -> int:
+        """Return where the unit begins that an address lies in: the address itself where units are addresses."""
+        return position if self.unit == 1 else position - (position - family_span(position)[0]) % self.unit
+
+    def gives(self, position: int) -> bool:
+        """Return whether an address is one that is picked, as long as nobody holds it. O(log n) of the entries."""
+        index = bisect_right(self._given, position, key=lambda given: given.first) - 1
+        return index >= 0 and position in self._given[index]
+
+    @cached_property
+    def _given(self) -> list[AddressRange]:
+        return sorted(given for of_entry in self.runs() for given in of_entry)
 
     def entry_at(self, position: int) -> PoolEntry | None:
         """Return the first entry that an address lies in. O(log n) of the entries."""
@@ -153,14 +177,17 @@ class PoolSpec:
         yield from (AddressRange(each, each) for each in sorted(self.fixed) if self.entry_at(each) is None)
 
     def runs(self) -> Iterator[list[AddressRange]]:
-        """Yield what is handed out of each entry, in their order; an address of two entries belongs to the first."""
+        """Yield what is handed out of each entry, in their order; an address of two entries belongs to the first.
+
+        In a pool of prefixes each range is made of whole units: a unit that is kept back in part is not handed out.
+        """
         kept = FreeSet(ALL_POSITIONS)
         for position in self.pre_allocations.values():
             kept.take(position, position)
         for position in () if self.gives_reserved else self.gateways:
             kept.take(position, position)
-        for drained in self.drained:
-            kept.take(drained.first, drained.last)
+        for closed in (*self.drained, *self.excluded):
+            kept.take(self.unit_at(closed.first), self.unit_at(closed.last) + self.unit - 1)
         for entry in self.entries:
             given = entry.bounds if self.gives_reserved else entry.range
             yield [] if given is None else [AddressRange(*each) for each in kept.take(given.first, given.last)]
@@ -227,6 +254,7 @@ def read_pool_spec(written: Any) -> PoolReading:
         external=tenure.get("external") is True,
         gives_reserved=tenure.get("reservedAddresses") == "give",
         drained=tuple(_drained(_list(tenure, "drain", faults, "spec.tenure"), faults)),
+        namespaces=frozenset(str(each) for each in _list(tenure, "namespaces", faults, "spec.tenure")),
         outlives_cluster=tenure.get("outlivesCluster") is True,
         ledger=_ledger(_map(tenure, "ledger", faults, "spec.tenure"), faults),
         cooling_s=_cooling_s(tenure.get("coolingSeconds"), faults),
@@ -305,7 +333,7 @@ def _entry(number: int, written: Object, usual: AddressOptions, faults: list[Spe
     before = len(faults)
     start = read_address(written["start"], f"{path}.start", faults) if written.get("start") else None
     end = read_address(written["end"], f"{path}.end", faults) if written.get("end") else None
-    subnet = _subnet(written["subnet"], f"{path}.subnet", faults) if written.get("subnet") else None
+    subnet = read_subnet(written["subnet"], f"{path}.subnet", faults) if written.get("subnet") else None
     options = _options(written, path, usual, faults, subnet.length if subnet else 0)
     if len(faults) > before:
         return PoolEntry(number, None, None, options)
@@ -322,14 +350,17 @@ def _entry(number: int, written: Object, usual: AddressOptions, faults: list[Spe
     return PoolEntry(number, bounds, given, options, start, end, block)
 
 
-class _Subnet(NamedTuple):
+class WrittenSubnet(NamedTuple):
+    """A network as it was written: its address need not be the network's own."""
+
     written: int
     """The address as it was written: without a start, the pool begins behind it."""
     block: AddressRange
     length: int
 
 
-def _subnet(value: object, path: str, faults: list[SpecFault]) -> _Subnet | None:
+def read_subnet(value: object, path: str, faults: list[SpecFault]) -> WrittenSubnet | None:
+    """Read a network; what is none is noted."""
     address, _, length = str(value).partition("/")
     try:
         written = parse_address(address)
@@ -345,10 +376,10 @@ def _subnet(value: object, path: str, faults: list[SpecFault]) -> _Subnet | None
     low = family_span(written)[0]
     host_bits = size - int(length)
     first = low + ((written - low) >> host_bits << host_bits)
-    return _Subnet(written, AddressRange(first, first + (1 << host_bits) - 1), int(length))
+    return WrittenSubnet(written, AddressRange(first, first + (1 << host_bits) - 1), int(length))
 
 
-def _fault_of(start: int | None, end: int | None, subnet: _Subnet | None) -> str:
+def _fault_of(start: int | None, end: int | None, subnet: WrittenSubnet | None) -> str:
     """Return why an entry has no first address, or no order; nothing if it has."""
     if start is None and end is None and subnet is None:
         return "pool entry must specify at least one of start, end, or subnet"
@@ -362,7 +393,7 @@ def _fault_of(start: int | None, end: int | None, subnet: _Subnet | None) -> str
     return ""
 
 
-def _bounds(start: int | None, end: int | None, subnet: _Subnet | None) -> AddressRange | None:
+def _bounds(start: int | None, end: int | None, subnet: WrittenSubnet | None) -> AddressRange | None:
     """Return the addresses of an entry that has a first one; nothing, if none of them lies in the subnet (KS5)."""
     if start is not None:
         first = start

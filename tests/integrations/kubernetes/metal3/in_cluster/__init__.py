@@ -1,0 +1,1 @@
+"""Pools of the in-cluster provider, and pools that several namespaces share."""

@@ -1,0 +1,36 @@
+"""A server of its own, since pools of the whole cluster are served by an operator of the whole cluster."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
+from tests.integrations.kubernetes.metal3.in_cluster.in_cluster_stage import (
+    PoolUser,
+    install_in_cluster,
+    our_definitions,
+)
+from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in
+
+
+@pytest.fixture(scope="package")
+def all_kinds() -> Iterator[KubeServer]:
+    """Give a server with all kinds, and an operator that serves them in every namespace."""
+    with private_kube() as server:
+        install_in_cluster(server, our_definitions())
+        with operator_in(server, controllers=("metal3", "capi", "in-cluster")):
+            yield server
+
+
+@pytest.fixture
+def user(all_kinds: KubeServer) -> Iterator[PoolUser]:
+    """Give a user of a new namespace."""
+    with fresh_namespace(all_kinds) as name:
+        yield PoolUser(Namespace(all_kinds, name))
+
+
+@pytest.fixture
+def neighbour(all_kinds: KubeServer) -> Iterator[PoolUser]:
+    """Give a user of another new namespace."""
+    with fresh_namespace(all_kinds) as name:
+        yield PoolUser(Namespace(all_kinds, name))
