@@ -63,7 +63,7 @@ TARGETS = {
         "sigs.k8s.io/cluster-api-ipam-provider-in-cluster",
         290,
     ),
-    "helm": Target("helm.sh/helm/v3", "v3.21.4", "helm.sh/helm/v3/cmd/helm", 200),
+    "helm": Target("helm.sh/helm/v3", "v3.21.4", "helm.sh/helm/v3/cmd/helm", 240),
     "seed-manager": Target(
         "k8s.io/client-go", KUBERNETES.replace("v1.", "v0."), ".", 130, "tests/integrations/vmpool/seed_manager"
     ),
