@@ -234,6 +234,8 @@ def compile_program(go: str, target: Target, work: Path, to: Path) -> None:
     minor = target.version.split(".")[1]
     version = "k8s.io/component-base/version"
     stamp = f"-s -w -X {version}.gitVersion={target.version} -X {version}.gitMajor=1 -X {version}.gitMinor={minor}"
+    # Helm takes an old Kubernetes for granted where no server is asked, unless its build names one, as its releases do.
+    stamp += f" -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor={KUBERNETES.split('.')[1]}"
     run([go, "build", "-trimpath", "-ldflags", stamp, "-o", str(to), target.package], work)
 
 

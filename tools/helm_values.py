@@ -188,7 +188,7 @@ def _pod_values() -> list[Value]:
         Value("affinity", {}, "Rules of the scheduler besides the spread over nodes and zones.", {"type": "object"}),
         Value(
             "podLabels", {}, "More labels of the pods; not the one by which they are found.",
-            {**TEXTS_BY_NAME, "propertyNames": {"not": {"enum": sorted(FOUND_BY)}}},
+            {**TEXTS_BY_NAME, "properties": dict.fromkeys(FOUND_BY, False)},
         ),
         Value(
             "podAnnotations", {}, "Annotations of the pods, such as those that collectors of metrics look for.",

@@ -30,8 +30,8 @@ class Helm:
     def run(self, *words: str) -> str:
         """Run a command, and return what it prints."""
         environment = {
+            "HOME": str(self.folder),  # what it knows of a server is kept there, too
             "KUBECONFIG": str(self.server.kubeconfig()),
-            **{f"HELM_{name}_HOME": str(self.folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")},
         }
         done = subprocess.run(
             [str(find_program("helm")), *words],
@@ -52,7 +52,7 @@ class Helm:
 
     def upgrade(self, values: Mapping[str, Any], *words: str) -> str:
         """Install the chart, or upgrade what is installed."""
-        place = ("-n", NAMESPACE, "--create-namespace")
+        place = ("-n", NAMESPACE, "--create-namespace", "--reset-values")
         return self.run("upgrade", "--install", RELEASE, str(CHART), *place, *self._given(values), *words)
 
     def uninstall(self) -> str:

@@ -130,6 +130,7 @@ def test_helm_finds_nothing_to_complain_about(helm: Helm) -> None:
 
 def test_every_value_at_once_is_installed_changed_back_and_removed(alone: Helm) -> None:
     """``helm upgrade --install`` on a real server, which has cert-manager's kinds; read back from the server."""
+    assert alone.template({}, "--validate").has("Deployment")
     for kind, plural in CERT_MANAGER.items():
         definition = plain_definition("cert-manager.io", "v1", plural, kind)
         create(alone.server, definition)
