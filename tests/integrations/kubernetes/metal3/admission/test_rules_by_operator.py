@@ -121,7 +121,6 @@ REFUSED_POOLS: list[tuple[str, Object]] = [
         "spec.tenure.coolingSeconds: Invalid value: 5: cannot be used with spec.tenure.ledger",
         a_pool(TEN, tenure={"coolingSeconds": 5, "ledger": {"network": "n", "realm": "r", "secretName": "s"}}),
     ),
-    ('spec.tenure.namespaces: Invalid value: ["*"]: is not served', a_pool(TEN, tenure={"namespaces": ["*"]})),
     *(("spec.namePrefix: Invalid value: ", a_pool(TEN, namePrefix=prefix)) for prefix in NO_PREFIXES),
     *(
         (f"at most {longest} characters fit", a_pool(entry, namePrefix="p" * (longest + 1)))
@@ -164,7 +163,6 @@ def test_changes_of_a_pool_are_refused(court: Court) -> None:
         ('"random": cannot be modified after creation', {"allocationStrategy": "random"}),
         ('"10.0.0.9": is out of bounds of the pools given', {"preAllocations": {"a": "10.0.0.9"}}),
         ("end IP 10.0.0.5 is before start IP 10.0.0.9", {"pools": [a_range("10.0.0.9", "10.0.0.5")]}),
-        ("is not served by this version", {"tenure": {"namespaces": ["*"]}}),
         ("at most 213 characters fit", {"pools": [TEN], "namePrefix": "p" * 214, "preAllocations": {"a": "fd00::1"}}),
     ]
 
