@@ -156,6 +156,9 @@ UNFIT: dict[str, tuple[dict[str, Any], str]] = {
     "certificate without webhooks": (
         {"webhooks.enabled": False, "webhooks.certManager": True}, "webhooks.certManager: there is no certificate",
     ),
+    "in-cluster's pools in single namespaces": (
+        {"namespaces": ["a"], "controllers": ["in-cluster"]}, "controllers: in-cluster has no roles for single",
+    ),
     "claims by host without render": ({"render.claimsByHost": True}, "render.claimsByHost: render is not among"),
     "rendering like CAPM3 without render": ({"render.likeCapm3": True}, "render.likeCapm3: render is not among"),
 }  # fmt: skip

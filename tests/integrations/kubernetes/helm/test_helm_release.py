@@ -13,7 +13,7 @@ from tools.make_helm_chart import CHART
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
-from tenure.integrations.kubernetes.shipped_manifests import PARTS, USUAL, documents_of
+from tenure.integrations.kubernetes.shipped_manifests import USUAL, documents_of
 from tests.infrastructure.kube import OPERATOR, KubeServer, private_kube
 from tests.integrations.kubernetes.cluster import PLACES, await_kind, create, plain_definition
 from tests.integrations.kubernetes.helm.helm_cases import CASES, EXCLUDED_BY_OTHERS, UNFIT, WRONG, Case, Installed
@@ -82,12 +82,23 @@ def test_a_release_has_what_the_command_prints(
     assert len(printed) == len(shipped)
 
 
-@pytest.mark.parametrize("namespaces", [[], ["a", "b"]])
-def test_a_release_that_renders_has_the_rights_that_the_command_prints(helm: Helm, namespaces: list[str]) -> None:
-    printed = helm.template({"controllers": ["metal3", "capi", "render"], "namespaces": namespaces}).documents
-    shipped = documents_of(set(PARTS) - {"namespace", "flow-schema"}, namespaces=namespaces)
+@pytest.mark.parametrize(
+    ("controller", "parts", "words"),
+    [
+        ("render", ["render"], {}),
+        ("render", ["render"], {"namespaces": ["a", "b"]}),
+        ("in-cluster", ["in-cluster", "in-cluster-crds"], {}),
+        ("in-cluster", ["in-cluster", "in-cluster-crds"], {"cert_manager": True}),
+    ],
+)
+def test_a_release_with_one_more_controller_has_what_the_command_prints_for_it(
+    helm: Helm, controller: str, parts: list[str], words: dict[str, Any]
+) -> None:
+    values = {"namespaces": words.get("namespaces", []), "webhooks.certManager": words.get("cert_manager", False)}
+    printed = helm.template({**values, "controllers": ["metal3", "capi", controller]}).documents
+    shipped = documents_of([*USUAL[1:], *parts], **words)
     container = next(each for each in shipped if each["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"]
-    container[0]["args"][7:7] = ["--controllers", "metal3,capi,render"]
+    container[0]["args"][7:7] = ["--controllers", f"metal3,capi,{controller}"]
 
     assert by_place(without_keeping(printed)) == by_place(shipped)
 
