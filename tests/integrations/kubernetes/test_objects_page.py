@@ -11,6 +11,7 @@ from tenure.integrations.kubernetes.metal3.objects import ipam_kinds
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "kubernetes-objects.md"
+IN_CLUSTER_PAGE = PAGE.with_name("in-cluster-pools.md")
 REFERENCE = ("apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid")
 CONDITION = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
 ROW = re.compile(r"^\| `(?:spec|status)[^|]*\|.*\|$", re.MULTILINE)
@@ -80,7 +81,7 @@ def test_the_page_names_the_columns_of_lists(kind: str) -> None:
 
 
 def test_the_page_names_every_annotation_finalizer_and_label() -> None:
-    text = PAGE.read_text("utf-8")
+    text = PAGE.read_text("utf-8") + IN_CLUSTER_PAGE.read_text("utf-8")
     names = [value for name, value in vars(ipam_kinds).items() if name.isupper() and isinstance(value, str)]
     keys = [value for value in names if "/" in value or value.endswith(f".{ipam_kinds.GROUP}")]
 

@@ -11,7 +11,7 @@ from collections import Counter
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectMissing
 from tests.infrastructure.kube import KubeServer, fresh_namespace, private_kube
@@ -49,7 +49,7 @@ async def _pool(user: IpamUser, pool: str, numbers: "itertools.count[int]", roun
 async def _pairs(user: IpamUser, pool: str, numbers: "itertools.count[int]", rounds: int) -> None:
     while (number := next(numbers)) < rounds:
         name = f"{pool}-{number}"
-        kinds = list(CLAIM_KINDS.values())
+        kinds = list(KINDS_OF_IP_POOLS.values())
         await asyncio.gather(*(user.claim_of(kind, name, pool) for kind in kinds))
         places = await asyncio.gather(*(_place(user, kind, name) for kind in kinds))
         assert len(set(places)) == len(kinds), f"{name}: both kinds have {places[0]}"

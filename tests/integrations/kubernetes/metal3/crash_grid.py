@@ -14,7 +14,7 @@ from itertools import cycle
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, CLUSTER_API, METAL3
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, KINDS_OF_IP_POOLS, METAL3
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_ADDRESS,
     IP_CLAIM,
@@ -343,7 +343,7 @@ class Stage:
 
     async def clear(self) -> None:
         """Delete everything, and wait until nothing is left."""
-        await self.user.delete_all(IP_POOL, *(kind.claim for kind in CLAIM_KINDS.values()))
+        await self.user.delete_all(IP_POOL, *(kind.claim for kind in KINDS_OF_IP_POOLS.values()))
         await self.user.until_gone(self.controller, within_s=MEETS_S)
 
 

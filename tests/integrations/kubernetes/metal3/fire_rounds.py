@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE
 from tests.infrastructure.free_port import free_port
@@ -155,7 +155,7 @@ async def _fail_all(stage: Replicas, chance: random.Random) -> None:
 async def _make_claims(chronicle: ClaimChronicle, chance: random.Random, claims: int, *, finalizers: bool) -> None:
     """Create claims of both kinds, and delete half of them; ``finalizers``: every other one has its own at once."""
     numbers = iter(range(claims))
-    kinds = list(CLAIM_KINDS.values())
+    kinds = list(KINDS_OF_IP_POOLS.values())
 
     async def make() -> None:
         for number in numbers:
@@ -171,7 +171,7 @@ async def _make_claims(chronicle: ClaimChronicle, chance: random.Random, claims:
 async def _remove_all(chronicle: ClaimChronicle) -> None:
     """Delete everything, and wait until nothing is left."""
     user = chronicle.user
-    await user.delete_all(*(kind.claim for kind in CLAIM_KINDS.values()), IP_POOL)
+    await user.delete_all(*(kind.claim for kind in KINDS_OF_IP_POOLS.values()), IP_POOL)
     await user.until_gone(within_s=SETTLES_S)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import psutil
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, METAL3, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS, METAL3, kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLUSTER, CLUSTER_NAME, IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
@@ -143,7 +143,7 @@ class Lane:
         self.day.done["passing_pools"] += self.day.scale.passing
 
     async def _machine(self, cluster: str) -> tuple[ClaimKind, str]:
-        kind, name = self.day.chance.choice(list(CLAIM_KINDS.values())), f"m{next(self.day.numbers)}"
+        kind, name = self.day.chance.choice(list(KINDS_OF_IP_POOLS.values())), f"m{next(self.day.numbers)}"
         self.served[name] = asyncio.Event()
         metadata: dict[str, Any] = {"finalizers": [kind.claim_finalizer], "labels": {CLUSTER_NAME: cluster}}
         of = {} if kind is METAL3 else {"clusterName": cluster}
@@ -186,7 +186,7 @@ class Lane:
     async def _remove_namespace(self) -> None:
         """Delete the namespace, and do in it what Kubernetes' controller of namespaces does: delete all, and let go."""
         await asyncio.to_thread(self.server.ask, "DELETE", f"{NAMESPACES}/{self.user.namespace}")
-        kinds = [*(type for kind in CLAIM_KINDS.values() for type in (kind.address, kind.claim)), IP_POOL]
+        kinds = [*(type for kind in KINDS_OF_IP_POOLS.values() for type in (kind.address, kind.claim)), IP_POOL]
         await self.user.delete_all(*kinds, self.day.clusters)
         await self.user.until_gone(within_s=SETTLES_S)
         await asyncio.to_thread(self._let_namespace_go)

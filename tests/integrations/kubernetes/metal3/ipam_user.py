@@ -16,7 +16,7 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     pool_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, METAL3, id_of, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS, METAL3, id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
@@ -131,8 +131,8 @@ class IpamUser:
 
     async def find(self) -> Found:
         """List everything, of both kinds of claims."""
-        claims = [each.claim for each in CLAIM_KINDS.values()]
-        addresses = [each.address for each in CLAIM_KINDS.values()]
+        claims = [each.claim for each in KINDS_OF_IP_POOLS.values()]
+        addresses = [each.address for each in KINDS_OF_IP_POOLS.values()]
         pools, *others = await asyncio.gather(*(self.all_of(kind) for kind in (IP_POOL, *claims, *addresses)))
         return Found(pools, list(chain(*others[: len(claims)])), list(chain(*others[len(claims) :])))
 
@@ -342,7 +342,7 @@ async def witness(user: IpamUser, *on_claim: Handler) -> AsyncIterator[AddressWi
 async def following(user: IpamUser, on_claim: Sequence[Handler], on_address: Sequence[Handler]) -> AsyncIterator[None]:
     """Call handlers for every change of claims and addresses of both kinds, for as long as the block."""
     informers = []
-    for kind in CLAIM_KINDS.values():
+    for kind in KINDS_OF_IP_POOLS.values():
         for type, handlers in ((kind.address, on_address), (kind.claim, on_claim)):
             informers.append(Informer(user.client, type, namespace=user.namespace))
             for handler in handlers:

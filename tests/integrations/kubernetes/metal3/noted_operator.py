@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import Loader
@@ -17,7 +17,7 @@ from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.operator_replica import TIMES
 from tests.integrations.kubernetes.metal3.serving import OperatorThread, settings_for, until
 
-READ = (IP_POOL, *(type for kind in CLAIM_KINDS.values() for type in (kind.claim, kind.address)))
+READ = (IP_POOL, *(type for kind in KINDS_OF_IP_POOLS.values() for type in (kind.claim, kind.address)))
 """What a new leader reads before its first pick (KP5)."""
 LEASE_S = 600
 """How long a Lease lasts that nobody renews, and that nobody is to win by waiting."""

@@ -5,7 +5,7 @@ from typing import cast
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, METAL3
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import Object
@@ -25,7 +25,7 @@ def a_claim(name: str, kind: str = IP_CLAIM.kind, given: str = "") -> Object:
 
 
 def an_address(claim: Object, address: str) -> Object:
-    pool = {"metadata": {"namespace": "m3", "name": POOL, "uid": "uid-pool"}}
+    pool = {"kind": IP_POOL.kind, "metadata": {"namespace": "m3", "name": POOL, "uid": "uid-pool"}}
     made = new_address(PoolSpec(name_prefix=POOL), pool, claim, parse_address(address))
     made["metadata"] |= {"uid": f"of-{claim['metadata']['name']}", "resourceVersion": str(next(VERSIONS))}
     return made

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, CLUSTER_API, METAL3
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, KINDS_OF_IP_POOLS, METAL3
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL, is_terminating
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError
@@ -35,7 +35,7 @@ CLUSTER = ResourceType("cluster.x-k8s.io", "v1beta2", "clusters", "Cluster")
 NAMESPACE = ResourceType("", "v1", "namespaces", "Namespace", namespaced=False)
 GONE_WITHIN_S = 10.0
 """What KP8 promises of a namespace."""
-KINDS = pytest.mark.parametrize("kind", CLAIM_KINDS.values(), ids=CLAIM_KINDS)
+KINDS = pytest.mark.parametrize("kind", KINDS_OF_IP_POOLS.values(), ids=KINDS_OF_IP_POOLS)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def until_empty(space: Namespace, within_s: float = 30.0) -> None:
     """Wait until nothing of any of the kinds is left in the namespace."""
 
     def left() -> list[str]:
-        kinds = [IP_POOL, *(each for kind in CLAIM_KINDS.values() for each in (kind.claim, kind.address))]
+        kinds = [IP_POOL, *(each for kind in KINDS_OF_IP_POOLS.values() for each in (kind.claim, kind.address))]
         return [f"{kind.full_name}/{key_of(each)[1]}" for kind in kinds for each in space.all(kind)]
 
     deadline = time.monotonic() + within_s
@@ -133,14 +133,14 @@ def test_everything_goes_in_whatever_order_it_is_deleted(
 ) -> None:
     """Both kinds on one pool; a claim waits, too, since the pool is full."""
     place.pool("p", "10.0.0.1-10.0.0.2")
-    for kind in CLAIM_KINDS.values():
+    for kind in KINDS_OF_IP_POOLS.values():
         claim(place, kind, "c1")
         served(place, kind, "c1")
     claim(place, METAL3, "waits")
     place.message("waits", "Exhausted")
     of: dict[str, list[ResourceType]] = {
-        "claims": [kind.claim for kind in CLAIM_KINDS.values()],
-        "addresses": [kind.address for kind in CLAIM_KINDS.values()],
+        "claims": [kind.claim for kind in KINDS_OF_IP_POOLS.values()],
+        "addresses": [kind.address for kind in KINDS_OF_IP_POOLS.values()],
         "pool": [IP_POOL],
     }
     for part in order:
@@ -173,7 +173,7 @@ def test_a_cluster_that_goes_takes_its_pool_when_the_last_claim_is_gone(place: N
     spec = {"infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Any", "name": "any"}}
     place.create(CLUSTER, "blue", spec)
     place.pool("p", "10.0.0.1-10.0.0.9", clusterName="blue")
-    for kind in CLAIM_KINDS.values():
+    for kind in KINDS_OF_IP_POOLS.values():
         claim(place, kind, "c1")
         served(place, kind, "c1")
     until(lambda: (place.get(IP_POOL, "p") or {})["metadata"].get("ownerReferences"))
@@ -181,7 +181,7 @@ def test_a_cluster_that_goes_takes_its_pool_when_the_last_claim_is_gone(place: N
     until(lambda: is_terminating(place.get(IP_POOL, "p") or {}))
     time.sleep(1.0)
     assert len(place.all(METAL3.address)) == len(place.all(CLUSTER_API.address)) == 1
-    for kind in CLAIM_KINDS.values():
+    for kind in KINDS_OF_IP_POOLS.values():
         delete(place, kind.claim, "c1")
     until_empty(place)
     place.gone(CLUSTER, "blue")
@@ -190,20 +190,20 @@ def test_a_cluster_that_goes_takes_its_pool_when_the_last_claim_is_gone(place: N
 def test_kp9_forced_removals_leave_nothing_stuck(place: Namespace) -> None:
     """Finalizers are taken away by hand, as desperate people do; what lives is mended, what is deleted goes."""
     place.pool("p", "10.0.0.1-10.0.0.9")
-    for kind in CLAIM_KINDS.values():
+    for kind in KINDS_OF_IP_POOLS.values():
         for name in ("c1", "c2", "c3"):
             claim(place, kind, name)
             served(place, kind, name)
-    before = {kind: served(place, kind, "c1") for kind in CLAIM_KINDS.values()}
+    before = {kind: served(place, kind, "c1") for kind in KINDS_OF_IP_POOLS.values()}
     for kind, address in before.items():
         force(place, kind.address, key_of(address)[1])
         force(place, kind.claim, "c2")
     for kind, address in before.items():
         until(partial(is_another, place, kind, address))
         assert served(place, kind, "c1")["spec"] == address["spec"]
-    until(lambda: all(len(place.all(kind.address)) == 2 for kind in CLAIM_KINDS.values()))
+    until(lambda: all(len(place.all(kind.address)) == 2 for kind in KINDS_OF_IP_POOLS.values()))
     force(place, IP_POOL, "p")
-    for kind in CLAIM_KINDS.values():
+    for kind in KINDS_OF_IP_POOLS.values():
         for name in ("c1", "c3"):
             delete(place, kind.claim, name)
     until_empty(place)
@@ -233,9 +233,9 @@ def test_kp8_a_namespace_is_gone_within_seconds_with_everything_in_it(collected:
             space.pool("p", "10.0.0.1-10.0.0.20")
             space.pool("full", "10.1.0.1-10.1.0.1")
             space.pool("empty", "10.2.0.1-10.2.0.1")
-            for kind, number in itertools.product(CLAIM_KINDS.values(), range(10)):
+            for kind, number in itertools.product(KINDS_OF_IP_POOLS.values(), range(10)):
                 claim(space, kind, f"c{number}")
-            for kind in CLAIM_KINDS.values():
+            for kind in KINDS_OF_IP_POOLS.values():
                 claim(space, kind, "w1", "full")
                 claim(space, kind, "w2", "full")
                 for number in range(10):
@@ -288,7 +288,7 @@ def test_kp6_definitions_that_are_deleted_take_their_objects_and_come_back(colle
     with fresh_namespace(collected) as name, operator_in(collected, name):
         space = Namespace(collected, name)
         space.pool("p", "10.0.0.1-10.0.0.9")
-        for kind in CLAIM_KINDS.values():
+        for kind in KINDS_OF_IP_POOLS.values():
             claim(space, kind, "c1")
             served(space, kind, "c1")
         documents = definitions(*IPAM)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     PAUSED,
@@ -28,7 +28,7 @@ from tests.integrations.kubernetes.metal3.serving import (
     until,
 )
 
-KINDS = pytest.mark.parametrize("kind", CLAIM_KINDS.values(), ids=CLAIM_KINDS)
+KINDS = pytest.mark.parametrize("kind", KINDS_OF_IP_POOLS.values(), ids=KINDS_OF_IP_POOLS)
 
 
 class UnnamingClient(ApiClient):

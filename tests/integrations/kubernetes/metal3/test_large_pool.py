@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Iterable
 import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, id_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS, id_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_POOL,
     STORED_INDEXES,
@@ -35,7 +35,7 @@ CLAIMS = STORED_INDEXES + 200
 MORE = 100
 """Claims that come when the leader is killed."""
 REPLICAS = ("one", "two")
-KINDS = list(CLAIM_KINDS.values())
+KINDS = list(KINDS_OF_IP_POOLS.values())
 FIRST = int(ipaddress.ip_address("10.0.0.1"))
 AT_ONCE = 64
 WITHIN_S = 900.0

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, METAL3
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS, METAL3
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE, key_of
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.ipam_user import IpamUser, user_of
@@ -45,7 +45,7 @@ async def test_kp12_claims_that_wait_cost_no_requests(kube: KubeServer) -> None:
             await user.pool("p", "10.0.0.1", "10.0.0.1")
             await user.claim("first", "p")
             await until_served(user, 1)
-            kinds = list(CLAIM_KINDS.values())
+            kinds = list(KINDS_OF_IP_POOLS.values())
             await asyncio.gather(
                 *(user.claim_of(kinds[number % 2], f"w{number}", "p") for number in range(WAITING)),
             )
@@ -123,7 +123,7 @@ async def test_many_pools_are_served_side_by_side(kube: KubeServer) -> None:
                 *(
                     user.claim_of(kind, f"c{number}", f"p{number}")
                     for number in range(POOLS)
-                    for kind in CLAIM_KINDS.values()
+                    for kind in KINDS_OF_IP_POOLS.values()
                 )
             )
             found = await user.until_settled(controller, within_s=WITHIN_S)

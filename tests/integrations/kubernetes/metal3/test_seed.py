@@ -285,4 +285,4 @@ def test_a_conflict_is_logged_counted_and_solved_by_the_next_pick(
             "Conflict": ("Warning", "10.0.0.1 is not to be had: IPAddress p-10-0-0-1 is there already"),
             "Served": ("Normal", "IPAddress p-10-0-0-2 has 10.0.0.2"),
         }
-    assert f"{unserved.name}/p: 10.0.0.1 is not to be had: the name p-10-0-0-1 is taken" in caplog.messages
+    assert f"IPPool {unserved.name}/p: 10.0.0.1 is not to be had: the name p-10-0-0-1 is taken" in caplog.messages

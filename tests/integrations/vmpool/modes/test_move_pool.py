@@ -2,7 +2,8 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -49,31 +50,42 @@ async def work(pool: AsyncVMPool, lines: list[str], stop: asyncio.Event) -> None
             lines.append(f"gave {old} True")
 
 
+@asynccontextmanager
+async def at_work(pools: Sequence[AsyncVMPool], lines: list[str]) -> AsyncIterator[list[asyncio.Task[None]]]:
+    """Let nodes work as long as the block; one that fails must not leave them at it, since pools wait to be closed."""
+    stop = asyncio.Event()
+    workers = [asyncio.create_task(work(pool, lines, stop)) for pool in pools]
+    try:
+        yield workers
+        stop.set()
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+
+
 async def test_done_when_3_a_live_pool_goes_through_all_modes_and_back(moving: ModeStage) -> None:
     managers = SeedManagers(moving.stage.kube.kubeconfig(), moving.stage.namespace, POOL)
     mover = await moving.pool(*POOL, node_name="mover")
     kept = await mover.allocate("kept", "pod", "ns")
     lines: list[str] = []
-    stop = asyncio.Event()
     pools = [await moving.pool(*POOL, node_name=f"node-{number}", operation_timeout_s=60) for number in range(WORKERS)]
-    workers = [asyncio.create_task(work(pool, lines, stop)) for pool in pools]
     go: list[str] = []
-    for to in ROUND_TRIP:
-        await asyncio.sleep(0.3)
-        before = len(lines)
-        report = await move_pool(mover.places, to)
-        assert (report.moved_to, report.is_moved) == (to, True)
-        assert await mover.get("kept") == kept
-        await asyncio.to_thread(managers.start)
-        [done] = await asyncio.to_thread(managers.allocate, f"go-{to}")
-        if to == "configmap":
-            assert not done.error
-            go = [done.ip]
-        else:
-            assert "no available IPs" in done.error
-        await _more(lines, before + 20, workers)
-    stop.set()
-    await asyncio.gather(*workers)
+    async with at_work(pools, lines) as workers:
+        for to in ROUND_TRIP:
+            await asyncio.sleep(0.3)
+            before = len(lines)
+            report = await move_pool(mover.places, to)
+            assert (report.moved_to, report.is_moved) == (to, True)
+            assert await mover.get("kept") == kept
+            await asyncio.to_thread(managers.start)
+            [done] = await asyncio.to_thread(managers.allocate, f"go-{to}")
+            if to == "configmap":
+                assert not done.error
+                go = [done.ip]
+            else:
+                assert "no available IPs" in done.error
+            await _more(lines, before + 20, workers)
 
     told = Chronicle().read("\n".join(lines))
     fresh = await moving.pool(*POOL)

@@ -8,7 +8,7 @@ from typing import Any
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS,
     GROUP,
@@ -33,7 +33,7 @@ class View:
     default_strategy: str = "sequential"
     allow_outside: bool = False
     served: bool = True
-    kinds: tuple[ClaimKind, ...] = tuple(CLAIM_KINDS.values())
+    kinds: tuple[ClaimKind, ...] = tuple(KINDS_OF_IP_POOLS.values())
     promised: dict[int, list[ClaimId]] = field(default_factory=dict)
     """Claims by the address that they are about to get."""
     specs: dict[PoolId, PoolSpec] = field(default_factory=dict)

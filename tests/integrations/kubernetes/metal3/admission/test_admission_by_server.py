@@ -95,7 +95,7 @@ def refused(answer: Answer, *texts: str) -> None:
             a_pool({"subnet": "fd00::/64"}, allocationStrategy="random"), "pool size exceeds int range", id="A11-size"
         ),
         pytest.param(a_pool({"end": "10.0.0.9"}), "either start or subnet is required", id="A19"),
-        pytest.param(a_pool(TEN, tenure={"namespaces": ["*"]}), "spec.tenure.namespaces", id="unserved"),
+        pytest.param(a_pool(TEN, tenure={"namespaces": ["A"]}), "spec.tenure.namespaces", id="6.4"),
         pytest.param(a_pool(TEN, namePrefix="P"), "spec.namePrefix", id="name"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 import tenure
 from tenure.integrations.kubernetes.metal3.ledger import ledger_follower
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, CLUSTER_API, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, KINDS_OF_IP_POOLS, kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
     IP_CLAIM,
@@ -67,7 +67,7 @@ def claims(place: Namespace) -> list[Object]:
     """Return the claims of both kinds."""
     return [
         {"apiVersion": kind.claim.api_version, "kind": kind.claim.kind, **each}
-        for kind in CLAIM_KINDS.values()
+        for kind in KINDS_OF_IP_POOLS.values()
         for each in place.all(kind.claim)
     ]
 

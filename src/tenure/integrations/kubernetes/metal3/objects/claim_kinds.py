@@ -12,7 +12,9 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object
 METAL3: ClaimKind = Metal3Claims()
 CLUSTER_API: ClaimKind = ClusterApiClaims()
 IN_CLUSTER: ClaimKind = InClusterClaims()
-CLAIM_KINDS = {"metal3": METAL3, "capi": CLUSTER_API, "in-cluster": IN_CLUSTER}
+KINDS_OF_IP_POOLS = {"metal3": METAL3, "capi": CLUSTER_API}
+"""Those that an IPPool serves, by the name of their controller: each has objects of its own."""
+CLAIM_KINDS = {**KINDS_OF_IP_POOLS, "in-cluster": IN_CLUSTER}
 """By the name of the controller that serves them (KD12)."""
 
 _IN_CLUSTER_KINDS = frozenset(each.type.kind for each in IN_CLUSTER_POOLS)
