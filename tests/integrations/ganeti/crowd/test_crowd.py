@@ -126,7 +126,7 @@ def test_c10_killed_processes_leave_nothing_behind(door: Door, tmp_path: Path) -
     hook.parent.mkdir(parents=True)
     hook.write_text("#!/bin/sh\nsleep 0.05\n", "utf-8")
     hook.chmod(0o755)
-    hooks = ["--hooks", str(tmp_path / "hooks"), "--hook-timeout", "1"]
+    hooks = ["--hooks", str(tmp_path / "hooks"), "--hook-timeout", "5"]
 
     each, kills = runs(6, 12, proof=12), runs(12, 25, proof=25)
     codes = crowd(door, each, ["--net", "0:ip0=pool,ip1=pool,network=net1", *hooks], kills=kills, seed=4)

@@ -210,7 +210,7 @@ async def check_under_load(every: ModeStage, tmp_path: Path, *, kills: int, node
         await until(lambda: _is_small(pool), 60)
 
     assert wrong == []
-    assert sum(done) > 20
+    assert min(done) > 0, "every node had VMs of the pool meanwhile"
     assert len(killed) == kills
     final = await sizing(pool)
     assert machines.ips == set(final.ips), "no VM leaks, and none is missing"

@@ -163,6 +163,7 @@ class LedgerFollower:
         if self._state.away != reason:
             LOG.warning("%s: the ledger: %s", self._key, reason)
             self._state.away = reason
+            self._caches.record(self._key).look_again()  # claims say why they wait, also where the reason is another
             self._caches.status_due(self._key)
         return LedgerAway(f"The ledger of {self._key.title}: {reason}")
 
