@@ -5,8 +5,9 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3 py
 IN = .venv/bin
 # Files of tests lie in memory where the machine has room: tests kill processes, not disks, so a sync to a disk proves nothing more.
 IN_MEMORY = $(shell test -w /dev/shm && df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "TMPDIR=/dev/shm"}')
-# Two workers more than there are cores: for a third of the time a test waits for a server, a deadline or a browser.
-PYTEST = $(IN_MEMORY) $(IN)/pytest -n $(or $(WORKERS),$(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2))))
+# One worker more than there are cores: for a third of the time a test waits for a server, a deadline or a browser. With
+# two more, tests that wait for a moment of their own missed it.
+PYTEST = $(IN_MEMORY) $(IN)/pytest -n $(or $(WORKERS),$(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1))))
 QUICK = tests/kernel tests/service tests/wire tests/house/test_layout.py tests/house/test_names.py tests/contract
 
 # Where the surroundings forbid it, every one of the hundreds of processes that tests start would compile the package anew.
