@@ -60,8 +60,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in later]
         config.hook.pytest_deselected(items=list(later))
     for item in items:
-        if item.get_closest_marker("xdist_group") is None and (place := _shared_place(item)):
-            item.add_marker(pytest.mark.xdist_group(place))
+        if item.get_closest_marker("one_worker") is None and (place := _shared_place(item)):
+            item.add_marker(pytest.mark.one_worker(place))
 
 
 def _shared_place(item: pytest.Item) -> str:

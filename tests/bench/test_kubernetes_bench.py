@@ -115,7 +115,7 @@ def small(each: Case) -> Case:
 
 
 @pytest.mark.proof
-@pytest.mark.xdist_group("private-kube")
+@pytest.mark.one_worker("private-kube")
 async def test_every_operator_serves_a_few_claims() -> None:
     wanted = [each for each in kubernetes_pairs(quick=True, claims=FEW) if "claims" in each.name]
     pairs = [Pair(each.name, each.title, small(each.subject), each.base and small(each.base)) for each in wanted]
@@ -130,7 +130,7 @@ async def test_every_operator_serves_a_few_claims() -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.xdist_group("private-kube")
+@pytest.mark.one_worker("private-kube")
 async def test_the_picture_of_claims_is_measured_step_by_step() -> None:
     points = await measure_sweep(SWEPT, (0, 2 * FEW), FEW, Progress(len(SWEPT)))
 

@@ -1,7 +1,7 @@
 """Tests in several processes, each a fork of the one that has collected them: ``-n 3``; ``-n 0`` is one process.
 
 Tests by the thousand take half a minute of CPU to import and collect. Workers that start anew, as those of pytest-xdist
-do, pay for that again, each of them; a fork has all of it. Tests with the same mark ``xdist_group`` run in one worker.
+do, pay for that again, each of them; a fork has all of it. Tests with the same mark ``one_worker`` run in one worker.
 A worker that dies fails the test that it ran, and another takes its place.
 """
 
@@ -163,7 +163,7 @@ def group_tests(items: Sequence[pytest.Item]) -> list[list[int]]:
 
 def group_of(item: pytest.Item) -> str:
     """Return the group of a test; nothing if it may run anywhere."""
-    mark = item.get_closest_marker("xdist_group")
+    mark = item.get_closest_marker("one_worker")
     return f"group {mark.args[0]}" if mark else ""
 
 

@@ -40,7 +40,7 @@ def test_plain(number, tmp_path):
 def test_dying():
     os._exit(3)
 
-@pytest.mark.xdist_group("together")
+@pytest.mark.one_worker("together")
 @pytest.mark.parametrize("number", range(5))
 def test_together(number):
     os.environ["SEEN"] = os.environ.get("SEEN", "") + str(number)
@@ -52,7 +52,7 @@ def run_in_workers(folder: Path, *words: str) -> str:
     """Run the tests above in two workers; return what was printed."""
     (folder / "conftest.py").write_text(CONFTEST, "utf-8")
     (folder / "test_sample.py").write_text(TESTS, "utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = xdist_group\n", "utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = one_worker\n", "utf-8")
     settings = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-rf", "--basetemp", str(folder / "base"), *words]
     ended = subprocess.run(
@@ -61,7 +61,7 @@ def run_in_workers(folder: Path, *words: str) -> str:
     return ended.stdout + ended.stderr
 
 
-@pytest.mark.xdist_group("forked-workers")
+@pytest.mark.one_worker("forked-workers")
 @pytest.mark.parametrize("number", range(8))
 def test_tests_of_a_group_run_in_one_worker(number: int) -> None:
     seen = Path(os.environ[RUN_FOLDER]) / "workers-of-a-group"

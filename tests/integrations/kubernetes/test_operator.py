@@ -37,7 +37,7 @@ from tests.infrastructure.forked_tenure import ForkedTenure, run_forked
 from tests.infrastructure.kube import NOBODY, OPERATOR, KubeServer, fresh_namespace
 from tests.integrations.kubernetes.runtime.toy_controller import CONFIG_MAP
 
-ONE_LEASE = pytest.mark.xdist_group("the operator's lease")
+ONE_LEASE = pytest.mark.one_worker("the operator's lease")
 """The command has no option for the name of its Lease, so these tests run one after the other."""
 LEASE_PATH = LEASE.path("tenure-system", "tenure-operator")
 

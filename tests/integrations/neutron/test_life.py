@@ -159,7 +159,7 @@ DOWN, SLOW = pytest.param(PostgresServer.stop, id="down"), pytest.param(freeze, 
 AWAY = pytest.mark.parametrize("leave", [DOWN, SLOW])
 DOWN_FIRST = pytest.mark.parametrize("leave", [DOWN, pytest.param(freeze, id="slow", marks=pytest.mark.proof)])
 """For what comes after the refusal: that a server which hangs is refused in time, and settled later, is tried above."""
-LEDGER = pytest.mark.xdist_group("neutron-life")
+LEDGER = pytest.mark.one_worker("neutron-life")
 
 
 @LEDGER

@@ -23,7 +23,7 @@ with warnings.catch_warnings():
     from tenure.integrations.neutron.database.tables import AllocationRow, DeploymentRow, SubnetRow
 
 # The databases that ``upgraded`` makes are dear.
-pytestmark = [pytest.mark.xdist_group("neutron-migration"), pytest.mark.halved]
+pytestmark = [pytest.mark.one_worker("neutron-migration"), pytest.mark.halved]
 
 VERSIONS = Path(tenure.__file__).parent / "integrations" / "neutron" / "migration" / "alembic_migrations" / "versions"
 TABLES: list[sa.Table] = [row.__table__ for row in (SubnetRow, AllocationRow, DeploymentRow)]

@@ -308,7 +308,7 @@ def older_kube() -> Iterator[KubeServer]:
         yield server
 
 
-@pytest.mark.xdist_group("private-kube")
+@pytest.mark.one_worker("private-kube")
 @pytest.mark.parametrize("version", ["v1beta1", pytest.param("v1alpha1", marks=pytest.mark.proof)])
 def test_kp6_an_older_server_is_served_in_its_version_once_its_kinds_come(older_kube: KubeServer, version: str) -> None:
     """The operator starts without Cluster API's definitions."""
@@ -332,7 +332,7 @@ def test_kp6_an_older_server_is_served_in_its_version_once_its_kinds_come(older_
         assert space.get(user.addresses, "p-10-0-0-2") is None
 
 
-@pytest.mark.xdist_group("private-kube")
+@pytest.mark.one_worker("private-kube")
 def test_kp6_a_version_that_is_not_served_any_more_frees_nothing(older_kube: KubeServer) -> None:
     """An upgrade of Cluster API: what was read in the former version is held until the next one is read."""
     space = Namespace(older_kube, "default")

@@ -81,7 +81,7 @@ async def test_kd17_writes_that_come_besides_fail_as_well_and_nothing_is_left_at
     check_counts(WRITES, cells)
 
 
-@pytest.mark.xdist_group("private-kube")
+@pytest.mark.one_worker("private-kube")
 @GOES_ON_ALONE
 async def test_kd17_every_write_fails_on_metal3s_definitions(foreign_kube: KubeServer, dies: bool) -> None:
     """A reservation is written twice there (KD4), and each operator finds that out by itself."""

@@ -10,7 +10,7 @@ from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.metal3_manager import cut_definitions, install_beside
 from tests.integrations.kubernetes.metal3.serving import Namespace, let_go, operator_in, until
 
-pytestmark = pytest.mark.xdist_group("private-kube")
+pytestmark = pytest.mark.one_worker("private-kube")
 
 KINDS = (IP_POOL, IP_CLAIM, IP_ADDRESS)
 WITHIN_S = 60.0

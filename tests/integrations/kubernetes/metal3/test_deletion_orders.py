@@ -28,7 +28,7 @@ from tests.integrations.kubernetes.cluster_api import CLUSTERS, IPAM, definition
 from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
 from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, let_go, operator_in, until
 
-pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("deletion-orders")]
+pytestmark = [pytest.mark.proof, pytest.mark.one_worker("deletion-orders")]
 
 PROPAGATIONS = ("Background", "Foreground", "Orphan")
 CLUSTER = ResourceType("cluster.x-k8s.io", "v1beta2", "clusters", "Cluster")

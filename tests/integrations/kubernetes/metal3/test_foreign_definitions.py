@@ -13,7 +13,7 @@ from tests.integrations.kubernetes.metal3.admission.seed_objects import SEED_OBJ
 from tests.integrations.kubernetes.metal3.admission.test_admission_by_server import lowered
 from tests.integrations.kubernetes.metal3.serving import KINDS, Namespace, RefusedByServer, operator_in, until
 
-pytestmark = pytest.mark.xdist_group("private-kube")
+pytestmark = pytest.mark.one_worker("private-kube")
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from tests.integrations.kubernetes.cluster_api import IPAM, install_cluster_api
 from tests.integrations.kubernetes.metal3.ipam_user import Found, IpamUser, user_of
 from tests.integrations.kubernetes.metal3.operator_replica import replica
 
-pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("private-kube")]
+pytestmark = [pytest.mark.proof, pytest.mark.one_worker("private-kube")]
 
 HELD = 20_000
 CLAIMS = STORED_INDEXES + 200

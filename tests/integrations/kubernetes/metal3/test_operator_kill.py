@@ -44,7 +44,7 @@ async def end_lease(user: IpamUser) -> None:
     await user.client.delete_any(LEASE.path("tenure-system", "tenure-operator"))
 
 
-@pytest.mark.xdist_group("the operator's lease")
+@pytest.mark.one_worker("the operator's lease")
 async def test_kd17_an_operator_that_is_killed_under_load_loses_nothing(kube: KubeServer) -> None:
     with fresh_namespace(kube) as namespace:
         async with user_of(kube, namespace) as user:

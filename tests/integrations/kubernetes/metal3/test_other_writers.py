@@ -131,7 +131,7 @@ def test_kd12_whoever_may_edit_a_namespace_cannot_stop_ours(kube: KubeServer, un
         assert unserved.ip("c1") == "10.0.0.1"
 
 
-@pytest.mark.xdist_group("private-kube")
+@pytest.mark.one_worker("private-kube")
 def test_kd12_a_lease_of_metal3s_name_in_the_namespace_of_users_does_not_stop_ours(
     metal3_like_kube: KubeServer,
 ) -> None:
@@ -199,7 +199,7 @@ def now_text() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-@pytest.mark.xdist_group("private-kube")
+@pytest.mark.one_worker("private-kube")
 def test_kd12_a_lease_that_nobody_renews_any_more_delays_ours_and_no_more(metal3_like_kube: KubeServer) -> None:
     """One that is renewed stops ours before its first pick."""
     server = metal3_like_kube  # every operator of the run's own server would see the Lease

@@ -24,7 +24,7 @@ def kinds(*chosen: tuple[str, str], once: Sequence[tuple[str, str]] = EACH_ONCE)
     every = list(product(MODES, DATABASES))
     return [
         pytest.param(
-            kind, id="-".join(kind), marks=[pytest.mark.xdist_group(f"neutron-{kind[1]}"), *_scope(kind, once)]
+            kind, id="-".join(kind), marks=[pytest.mark.one_worker(f"neutron-{kind[1]}"), *_scope(kind, once)]
         )
         for kind in every
         if kind in (chosen or every)

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.doors.http.web.browser.scene import Scene
 
-pytestmark = pytest.mark.xdist_group("web")
+pytestmark = pytest.mark.one_worker("web")
 
 
 def plan_dual(scene: Scene, network: str, number: int) -> None:

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.doors.http.web.browser.scene import ASKS_EVERY_MS, NASTY, Scene, cell
 
-pytestmark = [pytest.mark.xdist_group("web"), pytest.mark.halved]
+pytestmark = [pytest.mark.one_worker("web"), pytest.mark.halved]
 
 
 PLACES = ("#/", "#/networks/small", "#/addresses/10.11.0.10", "#/search?text=small", "#/claims", "#/changes")

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.doors.http.web.browser.scene import Scene, cell, set_scene
 
-pytestmark = [pytest.mark.xdist_group("web"), pytest.mark.proof]
+pytestmark = [pytest.mark.one_worker("web"), pytest.mark.proof]
 
 PICTURES = Path(__file__).parents[5] / "docs" / "pictures"
 MOST_BYTES = 60_000

@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.doors.http.web.browser.scene import API, ASKS_EVERY_MS, WAIT_MS, Scene, cell
 from tests.scale import PROOF
 
-pytestmark = [pytest.mark.xdist_group("web"), pytest.mark.halved]
+pytestmark = [pytest.mark.one_worker("web"), pytest.mark.halved]
 
 MANY = 8
 """More tabs than a browser opens connections to one server."""

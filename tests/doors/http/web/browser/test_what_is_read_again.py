@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.doors.http.web.browser.scene import API, Scene, cell
 
-pytestmark = [pytest.mark.xdist_group("web"), pytest.mark.halved]
+pytestmark = [pytest.mark.one_worker("web"), pytest.mark.halved]
 
 QUIET_MS = 1500
 """Longer than a page gathers changes before it reads anything."""

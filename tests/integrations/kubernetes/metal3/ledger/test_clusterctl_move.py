@@ -21,7 +21,7 @@ from tests.integrations.kubernetes.metal3.ledger.ledger_stage import NETWORK, bo
 from tests.integrations.kubernetes.metal3.ledger.test_pivot import claim_all, claims, empty, given, rows
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
 
-pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("clusterctl")]
+pytestmark = [pytest.mark.proof, pytest.mark.one_worker("clusterctl")]
 
 GRACE_S = 2.0
 

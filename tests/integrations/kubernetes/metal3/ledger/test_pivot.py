@@ -24,7 +24,7 @@ from tests.integrations.kubernetes.metal3.ledger.pivot_steps import KINDS, Move,
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in, until
 from tests.scale import in_proof
 
-pytestmark = pytest.mark.xdist_group("private-kube")
+pytestmark = pytest.mark.one_worker("private-kube")
 
 GRACE_S = 1.0
 """What is taken for an orphan by mistake is released within the test."""

@@ -6,7 +6,7 @@ from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.ledger.shared_plan_rounds import play_round
 
 
-@pytest.mark.xdist_group("private-kube")
+@pytest.mark.one_worker("private-kube")
 def test_two_clusters_and_a_script_fill_a_network_while_operators_and_the_ledgers_server_are_killed(
     kube: KubeServer, other_kube: KubeServer
 ) -> None:
