@@ -295,6 +295,29 @@ async def test_a_server_that_stands_still_while_it_opens_is_ended(url: str, monk
     assert caught.value.outcome == "none"
 
 
+async def test_a_caller_that_gives_up_while_a_ledger_opens_leaves_no_session(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions: asyncio.Queue[int] = asyncio.Queue()
+
+    async def standing(store: PostgresStore) -> int:
+        async with store._connected(store._pool) as connection:
+            sessions.put_nowait(connection.get_server_pid())
+        await asyncio.Event().wait()
+        return 0
+
+    monkeypatch.setattr(PostgresStore, "last_change", standing)
+    task = asyncio.create_task(tenure.open_async(url))
+    session = await sessions.get()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    async with asyncio.timeout(10), outsider(url) as watcher:
+        while await watcher.fetchval("SELECT count(*) FROM pg_stat_activity WHERE pid = $1", session):
+            await asyncio.sleep(0.02)
+
+
 async def test_asking_whether_there_is_a_ledger_has_the_time_outs_too(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

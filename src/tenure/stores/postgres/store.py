@@ -105,8 +105,12 @@ class PostgresStore:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
         hot = HotConnections(dsn, SQL, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT}, answer_s)
         store = cls(hot, pool, schema, timeout_s)
-        # Sets `newest`: from 0 on, the search for a lost grant would read the whole log.
-        await store.last_change()
+        try:
+            # Sets `newest`: from 0 on, the search for a lost grant would read the whole log.
+            await store.last_change()
+        except BaseException:
+            pool.terminate()  # a caller that gives up here has no store that it could close
+            raise
         return store
 
     @property

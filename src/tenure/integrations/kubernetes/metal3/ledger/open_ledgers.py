@@ -69,12 +69,11 @@ async def _open(place: LedgerPlace) -> AsyncLedger:
 
 
 async def _close(opened: _Opened) -> None:
-    if opened.ledger is None:
-        return
     try:
-        # A database that hangs must not keep the process from ending.
+        # A database that hangs must not keep the process from ending. A ledger that is being opened is closed as well.
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSES_S):
-                await opened.ledger.close()
+            async with asyncio.timeout(CLOSES_S), opened.lock:
+                if opened.ledger is not None:
+                    await opened.ledger.close()
     except (TenureError, OSError) as error:
         LOG.warning("a ledger was not closed in order: %s", error)
