@@ -44,3 +44,14 @@ def test_kp18_a_holding_is_the_claims_by_its_uid_or_by_the_address_that_the_clai
 @pytest.mark.parametrize(("created", "expected"), [("2026-01-01", True), ("2026-01-03", False)])
 def test_of_two_claims_of_a_move_the_younger_one_writes_itself_on_the_holding(created: str, expected: bool) -> None:
     assert is_written_on(row("another"), claim(MOVED_HERE, created), "pool") is expected
+
+
+@pytest.mark.parametrize("another", ["a-lower-uid", "z-higher-uid"])
+def test_of_two_claims_created_in_one_second_the_one_that_comes_later_writes_itself_on_the_holding(another: str) -> None:
+    """The API server says the second only, and a uid says nothing of an order."""
+    same = "2026-01-02"
+    before = row(another, same)
+    after = before._replace(former_claim="mine")
+
+    assert not is_written_on(before, claim(MOVED_HERE, same), "pool")
+    assert is_written_on(after, claim(MOVED_HERE, same), "pool")

@@ -12,6 +12,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import (
     CLAIM_CREATED,
     CLAIM_UID,
+    FORMER_CLAIM,
     MOVED_FROM,
     PICKED_LABEL,
     POOL_UID,
@@ -54,6 +55,8 @@ class LedgerRow(NamedTuple):
     """The network that it is held in: the pool's own, or another one of the same space."""
     is_moved: bool = False
     """Whether its claim was deleted for a move, and no other pool has written itself on it yet."""
+    former_claim: str = ""
+    """The uid of the claim that it was written on before, if that was another one."""
 
 
 def row_of(holding: Holding) -> LedgerRow:
@@ -64,7 +67,7 @@ def row_of(holding: Holding) -> LedgerRow:
     return LedgerRow(
         row.first, row.owner, row.slot, row.generation, claim_uid, created, pool_uid, row.until_us, is_owned,
         is_picked=PICKED_LABEL.items() <= labels.items(), network=holding.network,
-        is_moved=bool(pool_uid) and labels.get(MOVED_FROM) == pool_uid,
+        is_moved=bool(pool_uid) and labels.get(MOVED_FROM) == pool_uid, former_claim=labels.get(FORMER_CLAIM, ""),
     )  # fmt: skip
 
 
@@ -83,12 +86,14 @@ def is_written_on(row: LedgerRow, claim: Object, pool_uid: str) -> bool:
     """Return whether a holding says what it is to say of its claim: that it is this claim's, or a younger one's.
 
     While a move is under way, or was killed, both clusters have a claim of this name, and each would write itself on
-    the holding, again and again. The younger one, which is where the move leads, does; the other leaves it.
+    the holding, again and again. The younger one, which is where the move leads, does; the other leaves it. Of two that
+    were created in the same second, the one that the holding names as its former claim leaves it.
     """
-    if (row.claim_uid, row.pool_uid) == (uid_of(claim), pool_uid):
-        return True
-    mine = text(claim, "metadata", "creationTimestamp"), uid_of(claim)
-    return bool(row.claim_uid) and mine < (row.claim_created, row.claim_uid)
+    if row.claim_uid == uid_of(claim):
+        return row.pool_uid == pool_uid
+    created = text(claim, "metadata", "creationTimestamp")
+    is_former = created == row.claim_created and row.former_claim == uid_of(claim)
+    return bool(row.claim_uid) and (created < row.claim_created or is_former)
 
 
 @dataclass

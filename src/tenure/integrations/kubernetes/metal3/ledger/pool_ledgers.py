@@ -30,6 +30,7 @@ from tenure.integrations.kubernetes.metal3.ledger_state import (
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import is_picked_here, own_address, was_served
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import (
+    FORMER_CLAIM,
     MOVED_FROM,
     PICKED_LABEL,
     labels_for,
@@ -170,14 +171,16 @@ class PoolLedgers:
                 network, owner=owner, address=address, labels=labels if is_fact else {**labels, **PICKED_LABEL},
                 reserved="force" if is_fact else "refuse", request=str(id_of(claim))[:MAX_NAME],
             )  # fmt: skip
+            row = row_of(held)
             # An object says whose the address is as well as what a claim brings along, which a killed move may lose.
-            if not is_fact and not is_of(row_of(held), claim):
+            if not is_fact and not is_of(row, claim):
                 raise LedgerRefused(f"{address} is held by {owner} for another claim of this name")
-            if is_written_on(row_of(held), claim, pool_uid):
+            if is_written_on(row, claim, pool_uid):
                 return held
+            former = {FORMER_CLAIM: row.claim_uid} if row.claim_uid not in ("", uid_of(claim)) else {}
             self._check()
             return await ledger.modify_holding(
-                network, address, owner=owner, generation=held.generation, add_labels=labels
+                network, address, owner=owner, generation=held.generation, add_labels=labels | former
             )
 
         self._check()

@@ -12,6 +12,8 @@ made again under its name has another uid; after a move all three are others."""
 MOVED_FROM = "moved-from"
 """And of one whose claim was deleted for a move: the uid of the pool that it left. When another pool has written itself
 on the holding, that says nothing any more."""
+FORMER_CLAIM = "former-claim-uid"
+"""And of one that a claim of the same name was written on after another: the uid of that other one."""
 PICKED_LABEL = {"picked": "true"}
 """And of a holding that an operator made because it picked the address; what others hold for a claim lacks it."""
 
