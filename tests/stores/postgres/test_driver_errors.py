@@ -55,6 +55,15 @@ async def outsider(url: str) -> AsyncIterator[Any]:
 END_WHAT_WAITS = """
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE $1::int = ANY (pg_blocking_pids(pid))
 """
+WAIT_FOR_ITS_END = """
+    DO $$ BEGIN
+        FOR attempt IN 1..500 LOOP
+            PERFORM pg_stat_clear_snapshot();
+            EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {});
+            PERFORM pg_sleep(0.02);
+        END LOOP;
+    END $$
+"""
 
 
 def store_of(ledger: tenure.AsyncLedger) -> PostgresStore:
@@ -313,9 +322,9 @@ async def test_a_caller_that_gives_up_while_a_ledger_opens_leaves_no_session(
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    async with asyncio.timeout(10), outsider(url) as watcher:
-        while await watcher.fetchval("SELECT count(*) FROM pg_stat_activity WHERE pid = $1", session):
-            await asyncio.sleep(0.02)
+    async with outsider(url) as watcher:
+        await watcher.execute(WAIT_FOR_ITS_END.format(session))
+        assert not await watcher.fetchval("SELECT count(*) FROM pg_stat_activity WHERE pid = $1", session)
 
 
 async def test_asking_whether_there_is_a_ledger_has_the_time_outs_too(

@@ -47,7 +47,7 @@ def test_of_two_claims_of_a_move_the_younger_one_writes_itself_on_the_holding(cr
 
 
 @pytest.mark.parametrize("another", ["a-lower-uid", "z-higher-uid"])
-def test_of_two_claims_created_in_one_second_the_one_that_comes_later_writes_itself_on_the_holding(another: str) -> None:
+def test_of_two_claims_of_one_second_the_one_that_comes_later_writes_itself_on_the_holding(another: str) -> None:
     """The API server says the second only, and a uid says nothing of an order."""
     same = "2026-01-02"
     before = row(another, same)

@@ -23,9 +23,7 @@ def kinds(*chosen: tuple[str, str], once: Sequence[tuple[str, str]] = EACH_ONCE)
     """Return kinds, these or all, as parameters of ``deployment``; ``make test`` runs those of ``once``."""
     every = list(product(MODES, DATABASES))
     return [
-        pytest.param(
-            kind, id="-".join(kind), marks=[pytest.mark.one_worker(f"neutron-{kind[1]}"), *_scope(kind, once)]
-        )
+        pytest.param(kind, id="-".join(kind), marks=[pytest.mark.one_worker(f"neutron-{kind[1]}"), *_scope(kind, once)])
         for kind in every
         if kind in (chosen or every)
     ]

@@ -1,7 +1,6 @@
 """Ledgers that pools are bound to are opened once, and closed with the last pool, also while they are being opened."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,12 @@ FIRST, SECOND = PoolId("metal", "first"), PoolId("metal", "second")
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[LedgerPlace]:
+async def place(tmp_path: Path) -> LedgerPlace:
     """Give the place of a ledger that is there."""
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
     async with await tenure.open_async(url):
         pass
-    yield LedgerPlace(url)
+    return LedgerPlace(url)
 
 
 async def test_pools_of_one_place_share_a_ledger_which_closes_with_the_last(place: LedgerPlace) -> None:
