@@ -1,5 +1,6 @@
 """A namespace that an operator serves, with its webhooks."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -7,8 +8,16 @@ import pytest
 from tests.infrastructure.kube import KubeServer, private_kube
 from tests.integrations.kubernetes.metal3.metal3_manager import cut_definitions, install_beside, own_definitions
 from tests.integrations.kubernetes.metal3.old_clusters import install_clusters
+from tests.integrations.kubernetes.metal3.pass_stage import Stage
 from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in
 from tests.scale import in_proof
+
+
+@pytest.fixture
+def skipped_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let time have passed that passes in memory are to wait for: each of them would sleep for a tenth of a second."""
+    monotonic = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + Stage.skipped_s)
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import parse_range
 from tests.integrations.kubernetes.metal3.pass_stage import Stage
 
+pytestmark = pytest.mark.usefixtures("skipped_time")
+
 
 def claim(stage: Stage, name: str, *ranges: str, asks: str = "", created: str = "2026-01-01T00:00:01Z") -> None:
     spec = {"pool": {"name": "p"}, "tenure": {"ranges": list(ranges)}}

@@ -20,6 +20,8 @@ from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, Wr
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage
 
+pytestmark = pytest.mark.usefixtures("skipped_time")
+
 COOL: dict[str, Any] = {"tenure": {"coolingSeconds": 100}}
 
 

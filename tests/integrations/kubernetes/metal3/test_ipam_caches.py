@@ -3,6 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
+import pytest
+
 from tenure.integrations.kubernetes.metal3.claim_decision import Leave
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
@@ -21,6 +23,8 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object, Resour
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, POOL, Stage, claim_id, numbered
+
+pytestmark = pytest.mark.usefixtures("skipped_time")
 
 
 async def test_a_server_that_was_restored_has_lost_no_claim() -> None:

@@ -4,6 +4,8 @@ import asyncio
 import copy
 from typing import cast
 
+import pytest
+
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import ADDRESS_FINALIZER, IP_ADDRESS, IP_CLAIM, MADE_FOR
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
@@ -11,6 +13,8 @@ from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, Stage
+
+pytestmark = pytest.mark.usefixtures("skipped_time")
 
 GRACE_S = 0.1
 

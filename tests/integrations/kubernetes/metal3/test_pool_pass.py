@@ -30,6 +30,8 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object, Resour
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered
 
+pytestmark = pytest.mark.usefixtures("skipped_time")
+
 
 def name_own(stage: Stage, claim: Object, address: str) -> None:
     """Let a claim name an address as its own that was picked for it."""

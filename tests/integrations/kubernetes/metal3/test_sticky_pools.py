@@ -8,6 +8,8 @@ from tenure.integrations.kubernetes.metal3 import pool_writes
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage
 
+pytestmark = pytest.mark.usefixtures("skipped_time")
+
 STICKY: dict[str, Any] = {"tenure": {"sticky": True}}
 
 
