@@ -170,7 +170,7 @@ class IpamUser:
         books = [
             f"{record.book.held} held in the book of {pool}"
             for each in controllers
-            for pool, record in each.caches.records()
+            for pool, record in each.caches.records
             if record.book.held
         ]
         return [f"{each['kind']} {key_of(each)[1]} {each['metadata']}" for each in objects] + books
@@ -253,7 +253,7 @@ def _claim_faults(claim: Object, own: list[Object]) -> Iterator[str]:
 def _book_faults(
     pool: Object, claims: list[Object], addresses: list[Object], controller: IpamController
 ) -> Iterator[str]:
-    book = controller.caches.record(pool_id_of(pool)).book
+    book = controller.caches.records.of(pool_id_of(pool)).book
     own = {uid_of(each): annotations_of(each).get(OWN_ADDRESS, "") for each in claims}
     listed = {holder_of(each): parse_address(text(each, "spec", "address")) for each in addresses}
     listed |= {(CLAIM, uid): parse_address(address) for uid, address in own.items() if address}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from tenure.integrations.kubernetes.metal3.address_giving import AddressGiving
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLAIM_FINALIZER,
@@ -62,7 +62,7 @@ class Stage:
         self._later: set[PoolId] = set()
         client, events = cast(ApiClient, self), cast(EventRecorder, self)
         self.caches = IpamCaches(client, (), RuntimeMeter(), self._due.add, self._due.discard)
-        for group in self.caches.own.values():
+        for group in self.caches.objects.own.values():
             for informer in group._informers.values():
                 informer.is_there = True
         claims = ClaimWrites(client, self.caches, lambda each: None)
@@ -121,18 +121,18 @@ class Stage:
     def remove(self, kind: ResourceType, name: str) -> None:
         """Remove an object by force."""
         object = self.objects.pop((kind.plural, name))
-        self.caches.own[kind].deleted(object, GONE)
+        self.caches.objects.own[kind].deleted(object, GONE)
 
     def change(self, kind: ResourceType, name: str, change: Callable[[Object], None], *, is_seen: bool = True) -> None:
         object = self.objects[kind.plural, name]
         change(object)
         object["metadata"]["resourceVersion"] = str(next(self._versions))
         if is_seen:
-            self.caches.own[kind].wrote(copy.deepcopy(object))
+            self.caches.objects.own[kind].wrote(copy.deepcopy(object))
 
     def see(self, kind: ResourceType, name: str) -> None:
         """Let the watch bring what an object is by now."""
-        self.caches.own[kind].wrote(copy.deepcopy(self.objects[kind.plural, name]))
+        self.caches.objects.own[kind].wrote(copy.deepcopy(self.objects[kind.plural, name]))
 
     # What is to be seen of it.
 
@@ -168,7 +168,7 @@ class Stage:
 
     def _watched(self, kind: ResourceType, version: int) -> None:
         """Let the watch reach the version of a write, after its answer."""
-        for informer in self.caches.own[kind]._informers.values():
+        for informer in self.caches.objects.own[kind]._informers.values():
             informer.cache.passed(version)
             informer._wake_waiting()
 
@@ -209,7 +209,7 @@ class Stage:
 
     def _store(self, kind: ResourceType, object: Object) -> None:
         self.objects[kind.plural, key_of(object)[1]] = object
-        self.caches.own[kind].wrote(copy.deepcopy(object))
+        self.caches.objects.own[kind].wrote(copy.deepcopy(object))
 
 
 def _apply(object: Object, steps: list[Object]) -> None:

@@ -237,7 +237,8 @@ class OperatorThread:
 def _unread(controller: Controller) -> bool:
     """Return whether a controller has not read everything yet."""
     assert isinstance(controller, IpamController | RenderController)
-    return bool(controller.caches.not_ready())
+    caches = controller.caches.objects if isinstance(controller, IpamController) else controller.caches
+    return bool(caches.not_ready())
 
 
 @contextlib.contextmanager

@@ -352,7 +352,8 @@ def test_kp6_a_version_that_is_not_served_any_more_frees_nothing(older_kube: Kub
             assert space.ip(name) == ip
         space.claim("m3")
         space.message("m3", "Exhausted")
-        until(lambda: controller.caches.addresses_of(PoolId("default", "p"))[-1]["apiVersion"].endswith("v1beta2"))
+        objects = controller.caches.objects
+        until(lambda: objects.addresses_of(PoolId("default", "p"))[-1]["apiVersion"].endswith("v1beta2"))
         assert uid_of(new.served("c1")) == uid_of(address)
         new.delete("c1")
         assert space.ip("m3") == "10.0.0.1"

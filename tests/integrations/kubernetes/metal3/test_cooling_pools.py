@@ -50,7 +50,7 @@ def addresses(stage: Stage) -> dict[str, str]:
 
 async def later(stage: Stage) -> None:
     """Let what was asked for later happen now."""
-    stage.caches.status_due(POOL)
+    stage.caches.records.status_due(POOL)
     await stage.settle()
 
 
@@ -85,7 +85,7 @@ async def test_6_8_it_is_free_when_a_write_says_so_and_not_when_its_time_is_over
     assert (addresses(stage), stage.status("b")["errorMessage"]) == ({}, "Exhausted IP Pools")
 
     now[0] += 100.5
-    assert stage.caches.record(POOL).book.free == 0
+    assert stage.caches.records.of(POOL).book.free == 0
     await later(stage)
     assert (addresses(stage), cooling(stage)) == ({"b": "10.0.0.1"}, {})
 
@@ -238,4 +238,4 @@ async def test_6_8_a_definition_without_room_keeps_it_in_an_annotation(now: list
     now[0] += 101
     await later(stage)
     assert annotations == {"mine": "x"}
-    assert stage.caches.record(POOL).book.free == 8
+    assert stage.caches.records.of(POOL).book.free == 8

@@ -51,6 +51,6 @@ def test_kp6_definitions_that_are_deleted_and_made_again_under_a_running_operato
         again = space.served("c1", WITHIN_S)
 
         assert (again["spec"]["address"], again["metadata"]["uid"] != before) == ("10.0.0.1", True)
-        until(lambda: not controller.caches.not_ready())
+        until(lambda: not controller.caches.objects.not_ready())
         space.delete(IP_CLAIM, "c1")
         space.gone(IP_CLAIM, "c1")

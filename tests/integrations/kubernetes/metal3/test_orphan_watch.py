@@ -130,7 +130,7 @@ async def test_an_address_is_not_released_where_the_server_knows_a_claim_for_it(
     stage.pool()
     left_by(stage, "c")
     stage.claim("c")
-    stage.caches.claims._informers[""].empty()
+    stage.caches.objects.claims._informers[""].empty()
     await watch_of(stage).look()
 
     assert stage.given() == {"left": "10.0.0.1"}

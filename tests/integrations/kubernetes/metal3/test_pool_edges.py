@@ -153,13 +153,13 @@ def is_quiet(passes: list[PoolId]) -> bool:
 def passes_over(place: Place, pool: str) -> Iterator[list[PoolId]]:
     """Note the passes over a pool, each of which tidies up at its end."""
     caches, passes = place.controller.caches, list[PoolId]()
-    tidy = caches.tidy
+    tidy = caches.records.tidy
 
     def noted(key: PoolId) -> None:
         passes.extend([key] if key[1] == pool else [])
         tidy(key)
 
-    caches.tidy = noted  # type: ignore[assignment, method-assign]
+    caches.records.tidy = noted  # type: ignore[assignment, method-assign]
     try:
         yield passes
     finally:

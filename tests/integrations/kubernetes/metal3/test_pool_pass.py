@@ -64,7 +64,7 @@ async def test_an_address_made_by_hand_at_any_moment_of_a_pick_is_respected(at: 
 
     assert stage.given() == {"hand": "10.0.0.1", "p-10-0-0-2": "10.0.0.2"}
     assert stage.status("c")["address"]["name"] == "p-10-0-0-2"
-    assert stage.caches.record(POOL).book.doubled == set()
+    assert stage.caches.records.of(POOL).book.doubled == set()
 
 
 def shrink_pool(stage: Stage, at: tuple[str, ResourceType], *, is_seen: bool = True) -> None:
@@ -223,7 +223,7 @@ async def test_a_claim_that_waits_for_its_pool_says_so_and_a_forged_status_is_ta
 
     assert stage.status("c") == {"errorMessage": "IPPool p does not exist; the claim is served as soon as it does"}
     assert stage.events == ["NotServed"]
-    assert stage.caches.record(POOL).without_address == 1
+    assert stage.caches.records.of(POOL).without_address == 1
     stage.pool()
     await stage.settle()
     assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
@@ -471,7 +471,7 @@ async def test_a_new_leader_lets_paused_claims_name_what_a_former_one_has_given_
     pause(stage)
     for name in ("ours", "theirs"):
         stage.change(IP_CLAIM, name, lambda claim: claim["metadata"].update(annotations={}))
-    stage.caches.begin()
+    stage.caches.records.begin()
     await stage.settle()
 
     assert (own_of(stage, "ours"), own_of(stage, "theirs")) == ("10.0.0.1", None)
@@ -496,9 +496,9 @@ async def test_a_pick_of_a_former_leadership_holds_nothing() -> None:
     stage = Stage()
     stage.pool()
     claim = stage.claim("c1")
-    book = stage.caches.record(POOL).book
+    book = stage.caches.records.of(POOL).book
     book.hold((PICKED, uid_of(claim)), parse_address("10.0.0.5"))
-    stage.caches.begin()
+    stage.caches.records.begin()
 
     assert book.holders_of_sort(PICKED) == []
 
@@ -656,11 +656,11 @@ async def test_a_claim_of_which_a_decision_fails_stops_no_other_and_has_an_event
     await stage.settle(1)
     assert stage.events.count("Undecided") == 1
     assert [bool(stage.status(name)) for name in ("c1", "odd", "c2")] == [True, False, True]
-    assert stage.caches.record(POOL).without_address == 1
+    assert stage.caches.records.of(POOL).without_address == 1
 
     await stage.settle()
     assert stage.status("odd")["address"]["name"] == "p-10-0-0-3"
-    assert stage.caches.record(POOL).without_address == 0
+    assert stage.caches.records.of(POOL).without_address == 0
 
 
 async def test_a_lost_answer_to_naming_leaves_nothing_blocked() -> None:
@@ -691,7 +691,7 @@ async def test_nothing_is_remembered_of_a_pool_that_is_gone() -> None:
         stage.remove(kind, name)
     await stage.settle()
 
-    assert POOL not in dict(stage.caches.records())
+    assert POOL not in dict(stage.caches.records)
 
 
 async def test_a_claim_keeps_what_its_status_says_also_before_it_names_its_address() -> None:
@@ -765,7 +765,7 @@ async def test_kd8_a_claim_that_waits_for_the_finalizer_of_others_says_so() -> N
     assert stage.objects["ipaddresses", "p-10-0-0-1"]["metadata"]["finalizers"] == ["example.org/keep"]
     assert stage.status("c") == {}
     assert "Waiting" in stage.events
-    assert stage.caches.record(POOL).without_address == 1
+    assert stage.caches.records.of(POOL).without_address == 1
 
     stage.remove(IP_ADDRESS, "p-10-0-0-1")
     await stage.settle()
@@ -794,7 +794,7 @@ async def test_a_claim_that_is_made_again_for_another_pool_leaves_no_address() -
     await stage.settle()
 
     assert stage.given() == {"p-10-1-0-1": "10.1.0.1"}
-    assert stage.caches.record(POOL).vanished == set()
+    assert stage.caches.records.of(POOL).vanished == set()
 
 
 async def test_a_served_claim_that_is_changed_to_another_pool_keeps_what_it_has_until_it_goes() -> None:
@@ -912,7 +912,7 @@ async def test_an_error_that_nobody_foresaw_takes_no_claim_out_of_the_line(monke
     empty(stage)
     with pytest.raises(RuntimeError):
         await stage.settle()
-    stage.caches.status_due(POOL)  # the queue brings the pool again
+    stage.caches.records.status_due(POOL)  # the queue brings the pool again
     await stage.settle()
 
     assert [bool(stage.status(name).get("address")) for name in ("w1", "w2")] == [True, True]
@@ -947,7 +947,7 @@ async def test_e7_a_claim_that_is_not_ours_any_more_leaves_the_line() -> None:
     await stage.settle()
 
     assert [bool(stage.status(name).get("address")) for name in ("w1", "w2")] == [False, True]
-    assert stage.caches.record(POOL).waiting == 0
+    assert stage.caches.records.of(POOL).waiting == 0
     stage.change(IP_CLAIM, "w1", lambda each: each["metadata"].update(labels={}))
     await stage.settle()
     assert stage.status("w1")["address"]["name"] == "p-10-0-0-2"
@@ -960,7 +960,7 @@ async def test_kp9_what_is_removed_by_force_before_the_claim_names_it_is_made_ag
     await stage.settle()
     stage.change(IP_CLAIM, "c1", lambda claim: claim["metadata"].update(annotations={}))
     stage.remove(IP_ADDRESS, "p-10-0-0-7")
-    stage.caches.begin()
+    stage.caches.records.begin()
     stage.claim("other", asks="10.0.0.7", created="2025-01-01T00:00:00Z")
     await stage.settle()
 

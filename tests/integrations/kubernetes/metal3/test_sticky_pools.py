@@ -38,7 +38,7 @@ async def released(stage: Stage, *names: str) -> None:
 
 
 async def look(stage: Stage) -> None:
-    stage.caches.status_due(POOL)
+    stage.caches.records.status_due(POOL)
     await stage.settle()
 
 

@@ -2,5 +2,5 @@
 
 ``integrations.kubernetes.operator`` and ``doors`` import it. Begin with ``objects``, which reads pools, claims and
 addresses, then ``pool_book``, which knows what is free in a pool; ``claim_decision`` decides, ``pool_pass`` writes.
-``admission`` has the webhooks.
+``caches`` has what a replica knows of the server, ``admission`` has the webhooks.
 """

@@ -19,9 +19,9 @@ from itertools import islice
 from typing import Literal
 
 from tenure.integrations.kubernetes.metal3.address_rights import holders_before, other_objects, was_told
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.claim_decision import PoolView, is_given, is_of_claim
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites, has_finalizer
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerAway, LedgerRefused, LedgerTrouble
@@ -96,10 +96,10 @@ class AddressGiving:
             if POOL_KINDS[view.key.kind].named_by_claim:
                 return position
             name = object_name(view.key, record.book.spec, claim, position)
-            found = self.caches.addresses_like(claim).get((key_of(claim)[0], name))
+            found = self.caches.objects.addresses_like(claim).get((key_of(claim)[0], name))
             if found is None:
                 return position
-            self.caches.block_name(view.key, position, found)
+            self.caches.records.block_name(view.key, position, found)
         return None
 
     async def take(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
@@ -113,13 +113,13 @@ class AddressGiving:
             await self._give_batch(view, record, takes)
         finally:
             for claim, _ in takes:
-                self.caches.end_pick(record, claim)
+                self.caches.records.end_pick(record, claim)
 
     async def _give_batch(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
         named = await asyncio.gather(*(self._name(record, claim, position) for claim, position in takes))
         chosen = []
         for claim, position in named:
-            if claim is None or self.caches.claim_of_uid(uid_of(claim)) is None:
+            if claim is None or self.caches.objects.claim_of_uid(uid_of(claim)) is None:
                 continue  # it changed meanwhile, or it went
             if self._is_to_be_had(view, record, claim, position):
                 chosen.append((claim, position))
@@ -169,7 +169,7 @@ class AddressGiving:
 
     def _is_to_be_had(self, view: PoolView, record: PoolRecord, claim: Object, position: int) -> bool:
         """Return whether a claim can have what was decided on: nobody got it meanwhile, and the pool still gives it."""
-        is_taken = bool(holders_before(claim, position, record.book, self.caches))
+        is_taken = bool(holders_before(claim, position, record.book, self.caches.objects))
         return not is_taken and is_given(claim, position, view)
 
     def look_again(self, view: PoolView, record: PoolRecord, claim: Object) -> None:
@@ -196,7 +196,7 @@ class AddressGiving:
     ) -> None:
         """Create the object of a reserved address, and say on the claim that it is served."""
         id = id_of(claim)
-        known = self.caches.claim(id)
+        known = self.caches.objects.claim(id)
         if known is None or uid_of(known) != uid_of(claim) or is_terminating(known):
             return  # it went meanwhile; what it leaves is released with it
         if id.namespace in self.caches.terminating:
@@ -210,7 +210,7 @@ class AddressGiving:
         name = key_of(address)[1]
         if was_served(claim):
             self.record(claim, "AddressMissing", f"IPAddress {name} was gone; it is made again", "Warning")
-        current = self.caches.claim(id)
+        current = self.caches.objects.claim(id)
         if current is None or uid_of(current) != uid_of(claim):
             return
         await self.claims.say_served(current, address)
@@ -255,7 +255,7 @@ class AddressGiving:
             chosen = list(islice(record.unnamed, NAMED_AT_ONCE))
             for id in chosen:
                 del record.unnamed[id]
-            known = [claim for id in chosen if (claim := self.caches.claim(id)) is not None]
+            known = [claim for id in chosen if (claim := self.caches.objects.claim(id)) is not None]
             claims = [claim for claim in known if was_served(claim) and may(claim)]
             await all_of(
                 partial(self.guarded, record, claim, partial(self.claims.name_given, claim)) for claim in claims
@@ -263,7 +263,7 @@ class AddressGiving:
 
     def _is_wanted(self, record: PoolRecord) -> bool:
         """Return whether a claim that is to be looked at next has no address yet, or is going."""
-        claims = (self.caches.claim(id) for id in record.dirty)
+        claims = (self.caches.objects.claim(id) for id in record.dirty)
         return any(claim is None or not was_served(claim) or is_terminating(claim) for claim in claims)
 
     async def _may_stay(
@@ -279,7 +279,7 @@ class AddressGiving:
         await self._reach(address)
         others = other_objects(address, position, record.book)
         # Or one for this very claim, which is adopted then (KS2).
-        made = [each for each in self.caches.addresses_for(claim) if key_of(each) != key_of(address)]
+        made = [each for each in self.caches.objects.addresses_for(claim) if key_of(each) != key_of(address)]
         if others or any(is_of_claim(each, claim, view) for each in made):
             LOG.warning("%s: %s has another object, too; ours goes", view.key, format_address(position))
         elif not was_told(claim, address) and not is_given(claim, position, view):
@@ -291,26 +291,26 @@ class AddressGiving:
 
     async def _withdraw(self, view: PoolView, record: PoolRecord, claim: Object, address: Object) -> None:
         """Delete a new object of which nobody was told, and look at its claim again."""
-        await self.claims.delete_address(self.caches.addresses_like(address).get(key_of(address)) or address)
+        await self.claims.delete_address(self.caches.objects.addresses_like(address).get(key_of(address)) or address)
         self.look_again(view, record, claim)
 
     async def _reach(self, address: Object) -> None:
         """Wait until the watch has brought what was written before an address, of its kind."""
-        await self.caches.addresses_like(address).reach(address, WATCH_WITHIN_S)
+        await self.caches.objects.addresses_like(address).reach(address, WATCH_WITHIN_S)
 
     async def _exists(self, view: PoolView, record: PoolRecord, claim: Object, position: int) -> None:
         """Look at the object that has the name of an address: it may be this claim's own, from before a crash."""
         name = object_name(view.key, record.book.spec, claim, position)
         await self.claims.read_address(claim, name)
         # Nothing, if it has gone since it was read.
-        found = self.caches.addresses_like(claim).get((key_of(claim)[0], name))
+        found = self.caches.objects.addresses_like(claim).get((key_of(claim)[0], name))
         if found is None:
             self.again(view.key, record.failed(id_of(claim)))  # or its kind is not followed yet
             return
         if not is_of_claim(found, claim, view):
             LOG.info("%s: %s is not to be had: the name %s is taken", view.key, format_address(position), name)
             if not POOL_KINDS[view.key.kind].named_by_claim:
-                self.caches.block_name(view.key, position, found)
+                self.caches.records.block_name(view.key, position, found)
             note = f"{format_address(position)} is not to be had: IPAddress {name} is there already"
             self.record(claim, "Conflict", note, "Warning")
         self.look_again(view, record, claim)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.address_rights import ReadClaims, owner_of
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     claim_names_of,
     completing_patch,
@@ -67,7 +67,7 @@ class ClaimWrites:
 
     async def name_given(self, claim: Object) -> None:
         """Write on a claim the address that its status says it was given, if that is there and is not named yet."""
-        address = self.caches.addresses_like(claim).get((key_of(claim)[0], kind_of(claim).given(claim)))
+        address = self.caches.objects.addresses_like(claim).get((key_of(claim)[0], kind_of(claim).given(claim)))
         position = position_of(address) if address is not None else None
         if address is None or position is None or is_terminating(claim) or uid_of(claim) not in owner_uids(address):
             return
@@ -76,34 +76,36 @@ class ClaimWrites:
     async def create_address(self, spec: PoolSpec, pool: Object, claim: Object, position: int) -> Object:
         """Create the object of an address; its name is the lock, so ``ObjectExists`` means that another has it."""
         self.check(claim)
-        type = self.caches.address_type(claim)
+        type = self.caches.objects.address_type(claim)
         made = await self.client.create(type, new_address(spec, pool, claim, position, type))
-        self.caches.addresses_like(claim).wrote(made)
+        self.caches.objects.addresses_like(claim).wrote(made)
         return made
 
     async def read_address(self, like: Object, name: str) -> Object | None:
         """Read an address from the server itself, and enter it into the cache; ``like``: a claim, or an address."""
         try:
-            found = await self.client.get(self.caches.address_type(like).path(key_of(like)[0], name))
+            found = await self.client.get(self.caches.objects.address_type(like).path(key_of(like)[0], name))
         except ObjectMissing:
             return None
-        self.caches.addresses_like(found).wrote(found)
+        self.caches.objects.addresses_like(found).wrote(found)
         return found
 
     async def read_claim(self, like: Object, name: str) -> Object | None:
         """Read a claim from the server itself, and enter it into the cache; ``like``: a claim, or an address."""
-        return await self._read_claim(self.caches.claim_type(like), (key_of(like)[0], name))
+        return await self._read_claim(self.caches.objects.claim_type(like), (key_of(like)[0], name))
 
     async def read_claim_of_id(self, id: ClaimId) -> Object | None:
         """Read a claim of which no object is known from the server itself, and enter it into the cache."""
-        return await self._read_claim(self.caches.claims_of_kind(kind_named(id)).kind or kind_named(id).claim, id.key)
+        return await self._read_claim(
+            self.caches.objects.claims_of_kind(kind_named(id)).kind or kind_named(id).claim, id.key
+        )
 
     async def _read_claim(self, type: ResourceType, key: Key) -> Object | None:
         try:
             found = await self.client.get(type.path(*key))
         except ObjectMissing:
             return None
-        self.caches.claims_like(found).wrote(found)
+        self.caches.objects.claims_like(found).wrote(found)
         return found
 
     async def adopt(self, claim: Object, pool: Object | None, address: Object) -> bool:
@@ -121,7 +123,7 @@ class ClaimWrites:
         if patch := completing_patch(address, pool, claim):
             self.check(address)
             address = await self.client.patch(kind_of(address).address_type(address), address, patch)
-            self.caches.addresses_like(address).wrote(address)
+            self.caches.objects.addresses_like(address).wrote(address)
             written = True
         return await self.say_served(claim, address) or written
 
@@ -147,7 +149,7 @@ class ClaimWrites:
 
         A claim that had an address goes on naming it, since it waits for that one and for no other.
         """
-        status = kind_of(claim).refused(claim, message, why, keeps=self.caches.has_own(claim))
+        status = kind_of(claim).refused(claim, message, why, keeps=self.caches.records.has_own(claim))
         if status is None:
             return False
         await self._patch_status(claim, status)
@@ -176,7 +178,7 @@ class ClaimWrites:
                 answer = await self.client.patch(kind.claim_type(claim), claim, patch)
             except ObjectMissing:
                 answer = GONE
-            self.caches.claims_like(claim).deleted(claim, answer)
+            self.caches.objects.claims_like(claim).deleted(claim, answer)
         return True
 
     async def release_orphan(self, address: Object) -> bool:
@@ -203,11 +205,11 @@ class ClaimWrites:
         try:
             return await self._delete_address(address)
         except ObjectMissing:
-            self.caches.addresses_like(address).deleted(address, GONE)
+            self.caches.objects.addresses_like(address).deleted(address, GONE)
             return True
 
     async def _delete_address(self, address: Object) -> bool:
-        kind, known = kind_of(address), self.caches.addresses_like(address)
+        kind, known = kind_of(address), self.caches.objects.addresses_like(address)
         type = kind.address_type(address)
         if not is_terminating(address):
             self.check(address)
@@ -228,7 +230,7 @@ class ClaimWrites:
             return claim
         self.check(claim)
         patched = await self.client.patch(kind_of(claim).claim_type(claim), claim, guarded(claim, *steps))
-        self.caches.claims_like(claim).wrote(patched)
+        self.caches.objects.claims_like(claim).wrote(patched)
         return patched
 
     async def _patch_status(self, claim: Object, status: Object) -> Object:
@@ -236,7 +238,7 @@ class ClaimWrites:
         patch = status_patch(claim, status)
         type = kind_of(claim).claim_type(claim)
         patched = await self.client.patch(type, claim, patch, content_type=MERGE_PATCH, subresource="status")
-        self.caches.claims_like(claim).wrote(patched)
+        self.caches.objects.claims_like(claim).wrote(patched)
         return patched
 
 

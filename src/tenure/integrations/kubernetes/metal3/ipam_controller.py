@@ -9,8 +9,8 @@ from aiohttp import web
 
 from tenure.integrations.kubernetes.metal3.address_giving import AddressGiving
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.ipam_samples import ipam_samples
 from tenure.integrations.kubernetes.metal3.ledger.ledger_orphans import LedgerOrphans
@@ -113,8 +113,8 @@ class IpamController:
         """Look at what others write on the kinds that have a status which only a controller writes."""
         if Provider.METAL3 in self.others:
             for kind in (IP_POOL, IP_CLAIM):  # an address has no status
-                self.others[Provider.METAL3].watch(kind, self.caches.own[kind])
-        for type, pools in self.caches.in_cluster_pools.items():
+                self.others[Provider.METAL3].watch(kind, self.caches.objects.own[kind])
+        for type, pools in self.caches.objects.in_cluster_pools.items():
             self.others[Provider.IN_CLUSTER].watch(type, pools)
 
     async def listen(self) -> int:
@@ -137,7 +137,7 @@ class IpamController:
     def not_ready(self) -> Mapping[str, str]:
         """Return what the caches lack, whether a certificate is missing, and which other controller is at work."""
         others = {ANOTHER[provider]: each.reason for provider, each in self.others.items() if each.reason}
-        return self.caches.not_ready() | (self.host.not_ready() if self._settings.webhooks else {}) | others
+        return self.caches.objects.not_ready() | (self.host.not_ready() if self._settings.webhooks else {}) | others
 
     def samples(self) -> Iterator[Sample]:
         """Return the numbers of this part."""
@@ -150,7 +150,7 @@ class IpamController:
     async def follow(self) -> None:
         """Keep caches up to date and judge objects, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.caches.follow())
+            tasks.create_task(self.caches.objects.follow())
             if self._settings.webhooks and (folder := self._settings.webhook_certificates):
                 tasks.create_task(show_mounted(self.host, Path(folder)))
             elif self._settings.webhooks:
@@ -167,14 +167,14 @@ class IpamController:
         """Read everything from the server itself before the first pick (KP5), then serve."""
         while not await self._has_compared():  # noqa: ASYNC110 - a server is asked again
             await asyncio.sleep(RETRY_S)
-        self.caches.begin()
+        self.caches.records.begin()
         await asyncio.gather(*(each.begin() for each in self.others.values()))
         await self._serve()
 
     async def _has_compared(self) -> bool:
         """Read everything; leaders change when servers are in trouble, so a list that fails is tried again."""
         try:
-            await self.caches.compare()
+            await self.caches.objects.compare()
         except (ApiError, ApiUnreachable, ValueError) as error:
             LOG.warning("the caches cannot be compared with the server: %s", error)
             return False
@@ -197,8 +197,8 @@ class IpamController:
 
     def _may_release_in(self, key: PoolId) -> bool:
         """Return whether what is without a claim in a pool may be released."""
-        pool = self.caches.pools.get(key)
-        if self._is_stopped(POOL_KINDS[key.kind].provider) or self.caches.is_pool_paused(key):
+        pool = self.caches.objects.pools.get(key)
+        if self._is_stopped(POOL_KINDS[key.kind].provider) or self.caches.records.is_pool_paused(key):
             return False
         return pool is None or self._serves(pool)
 
@@ -243,7 +243,7 @@ class CachedView:
     @property
     def synced(self) -> bool:
         """Whether the caches hold all that the server holds."""
-        return self._caches.is_synced
+        return self._caches.objects.is_synced
 
     def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Return whether the operator works in a namespace, on objects with such labels."""
@@ -257,31 +257,31 @@ class CachedView:
 
     def addresses_of(self, pool: PoolId) -> Iterable[Object]:
         """Return the address objects of both kinds that name a pool."""
-        return self._caches.addresses_of(pool)
+        return self._caches.objects.addresses_of(pool)
 
     def addresses_at(self, pool: PoolId, position: int) -> Iterable[Object]:
         """Return the address objects of both kinds that hold an address of a pool."""
-        return self._caches.addresses_at(pool, position)
+        return self._caches.objects.addresses_at(pool, position)
 
     def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         """Return the claims that have an address of a pool, or are about to get it."""
-        return self._caches.claims_at(pool, position)
+        return self._caches.records.claims_at(pool, position)
 
     def overlap_of(self, pool: PoolId, spec: PoolSpec) -> str:
         """Return what a pool of such a ``spec`` shares with others of its network."""
-        return overlap_text(pool, self._caches.overlaps.others_of(pool, spec))
+        return overlap_text(pool, self._caches.records.overlaps.others_of(pool, spec))
 
     def spec_of(self, pool: PoolId) -> PoolSpec:
         """Return what a pool says, as it is stored; nothing is in it where there is no such pool."""
-        return self._caches.record(pool).book.spec if pool in self._caches.pools else PoolSpec()
+        return self._caches.records.of(pool).book.spec if pool in self._caches.objects.pools else PoolSpec()
 
     def is_open_to(self, pool: PoolId, namespace: str) -> bool:
         """Return whether a pool may be claimed from a namespace."""
-        return self._caches.is_open_to(pool, namespace)
+        return self._caches.records.is_open_to(pool, namespace)
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects that name a claim."""
-        return self._caches.addresses_of_kind(kind_named(claim)).by_index("claim", "/".join(claim.key))
+        return self._caches.objects.addresses_of_kind(kind_named(claim)).by_index("claim", "/".join(claim.key))
 
 
 async def _run_part(run: Callable[[], Awaitable[None]]) -> None:

@@ -7,7 +7,7 @@ a replica that does not lead would go on showing what it last knew.
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import arrival_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL
@@ -36,8 +36,8 @@ def ipam_samples(caches: IpamCaches, meter: IpamMeter, orphans: OrphanWatch, lea
 
 def _waiting(caches: IpamCaches) -> Iterator[Sample]:
     """Give the claims without an address, also of pools that are not there."""
-    for pool, record in caches.records():
-        if caches.pools.get(pool) is None and not record.without_address:
+    for pool, record in caches.records:
+        if caches.objects.pools.get(pool) is None and not record.without_address:
             continue
         labels = _labels_of(pool)
         yield Sample(
@@ -48,8 +48,8 @@ def _waiting(caches: IpamCaches) -> Iterator[Sample]:
 
 
 def _pools(caches: IpamCaches) -> Iterator[Sample]:
-    for pool, record in caches.records():
-        if caches.pools.get(pool) is None:
+    for pool, record in caches.records:
+        if caches.objects.pools.get(pool) is None:
             continue
         labels = _labels_of(pool)
         help = "Addresses that several objects hold."
@@ -57,7 +57,7 @@ def _pools(caches: IpamCaches) -> Iterator[Sample]:
         help = "Addresses that objects hold outside of the ranges of their pool."
         yield Sample("tenure_operator_outside_addresses", help, "gauge", len(record.book.outside), labels)
         help = "Other pools of the same network that have addresses of this one."
-        shared = len(caches.overlaps.others(pool))
+        shared = len(caches.records.overlaps.others(pool))
         yield Sample("tenure_operator_pool_overlaps", help, "gauge", shared, labels)
         for family in Family:
             if record.book.spec.size_of(family):
@@ -89,7 +89,7 @@ def _labels_of(pool: PoolId) -> dict[str, str]:
 
 def _longest_s(caches: IpamCaches, record: PoolRecord) -> float:
     """Return how long ago the oldest claim without an address was created; 0 for none. O(n) of these claims."""
-    claims = (caches.claim(id) for id in record.claims_without_address)
+    claims = (caches.objects.claim(id) for id in record.claims_without_address)
     created = min((arrival_of(claim)[0] for claim in claims if claim is not None), default="")
     if not created:
         return 0.0

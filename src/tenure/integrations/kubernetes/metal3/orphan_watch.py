@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.address_rights import owner_of
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     claim_name_of,
@@ -70,7 +70,7 @@ class OrphanWatch:
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
-            self.caches.addresses_of_kind(kind).on_change(self._changed)
+            self.caches.objects.addresses_of_kind(kind).on_change(self._changed)
 
     def of_pool(self, pool: PoolId) -> list[Object]:
         """Return the orphans of a pool as its status lists them."""
@@ -98,7 +98,7 @@ class OrphanWatch:
 
     async def look(self) -> None:
         """Find orphans, report new ones, and release those whose time has come. O(n) of all addresses."""
-        found = {uid_of(each): each for each in self.caches.all_addresses() if self._is_orphan(each)}
+        found = {uid_of(each): each for each in self.caches.objects.all_addresses() if self._is_orphan(each)}
         for uid in self.orphans.keys() - found.keys():
             self._due(self.orphans.pop(uid).address)
         for uid, address in found.items():
@@ -122,7 +122,7 @@ class OrphanWatch:
     def _is_orphan(self, address: Object) -> bool:
         if kind_of(address) not in self.kinds or DELETE_FOR_MOVE in annotations_of(address):
             return False
-        return pool_of(address) is not None and owner_of(address, self.caches) is None
+        return pool_of(address) is not None and owner_of(address, self.caches.objects) is None
 
     async def _release(self, address: Object) -> None:
         try:
@@ -137,4 +137,4 @@ class OrphanWatch:
     def _due(self, address: Object) -> None:
         pool = pool_of(address)
         if pool is not None:
-            self.caches.status_due(pool)
+            self.caches.records.status_due(pool)

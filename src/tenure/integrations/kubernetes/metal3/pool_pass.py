@@ -11,6 +11,7 @@ from functools import partial
 
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH, AddressGiving, Work, all_of
 from tenure.integrations.kubernetes.metal3.address_rights import owner_of, was_told
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.claim_decision import (
     EXHAUSTED,
     Action,
@@ -28,7 +29,6 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     WithdrawAddresses,
     decide,
 )
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerTrouble
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     is_made_here,
@@ -100,19 +100,19 @@ class PoolPasses:
 
     async def settle(self, key: PoolId) -> None:
         """Look at the claims of a pool that changed, and at the pool."""
-        record = self.caches.record(key)
+        record = self.caches.records.of(key)
         record.is_in_pass = True
         try:
             await self._settle(key, record)
         finally:
             record.is_in_pass = False
-        self.caches.tidy(key)
+        self.caches.records.tidy(key)
 
     async def _settle(self, key: PoolId, record: PoolRecord) -> None:
         is_ours = self._is_writable(key)
         if is_ours:
             await self._prepare(key, record)
-        if is_ours or self.caches.pools.get(key) is None:
+        if is_ours or self.caches.objects.pools.get(key) is None:
             await self._release_vanished(key, record)
         taken = record.take_dirty()
         try:
@@ -124,7 +124,7 @@ class PoolPasses:
             record.look_again()
             raise
         finally:
-            self.caches.end_picks(record)
+            self.caches.records.end_picks(record)
         await self.giving.name_served(record, partial(self._is_settled, key, record))
         if record.dirty:
             self.giving.again(key, 0.0)  # what became free in this pass may concern claims that no event is about
@@ -136,7 +136,7 @@ class PoolPasses:
 
     async def _prepare(self, key: PoolId, record: PoolRecord) -> None:
         """Give the pool what it lacks; a pool that cannot be written releases addresses all the same."""
-        pool = self.caches.pools.get(key)
+        pool = self.caches.objects.pools.get(key)
         assert pool is not None
         try:
             await self.giving.pools.prepare(pool, record.book.spec)
@@ -151,12 +151,12 @@ class PoolPasses:
         one, in another pass.
         """
         for uid in list(record.vanished):
-            owned = [each for each in self.caches.addresses_owned(uid) if pool_of(each) == key]
+            owned = [each for each in self.caches.objects.addresses_owned(uid) if pool_of(each) == key]
             left = [each for each in owned if is_made_here(each) and kind_of(each) in self.kinds]
-            if not left or self.caches.lives(uid):
+            if not left or self.caches.objects.lives(uid):
                 record.vanished.discard(uid)
             for address in left:
-                if owner_of(address, self.caches) is None and DELETE_FOR_MOVE not in annotations_of(address):
+                if owner_of(address, self.caches.objects) is None and DELETE_FOR_MOVE not in annotations_of(address):
                     await self._release_left(key, address)
 
     async def _release_left(self, key: PoolId, address: Object) -> None:
@@ -207,13 +207,13 @@ class PoolPasses:
         match action:
             case PickAny():
                 # A claim in the line holds nothing, also not an address that it once named.
-                self.caches.free(record, claim)
+                self.caches.records.free(record, claim)
                 record.join_line(id, arrival_of(claim))
                 agenda.newly.append(id)
             case TakeAddress() | PickWithin() if waits and record.has_earlier(arrival_of(claim)):
                 agenda.behind.append(id)
             case PickWithin(wish):
-                self.caches.free(record, claim)
+                self.caches.records.free(record, claim)
                 self._enter_within(agenda, view, record, claim, wish)
             case TakeAddress(position):
                 record.book.hold((PICKED, uid_of(claim)), position)
@@ -257,7 +257,7 @@ class PoolPasses:
         """Return the claims of this pool among some, in the order of their arrival; forget all that are not ours."""
         found = []
         for id in ids:
-            claim = self.caches.claim(id)
+            claim = self.caches.objects.claim(id)
             if claim is not None and self._is_ours_of(view.key, claim):
                 found.append(claim)
             else:
@@ -420,7 +420,7 @@ class PoolPasses:
                 break
             await self.giving.take(view, record, takes)
             view = self._view(view.key)
-        waiting = [self.caches.claim(id) for id in newly if record.is_in_line(id)]
+        waiting = [self.caches.objects.claim(id) for id in newly if record.is_in_line(id)]
         refuse = partial(self.giving.refuse, message=EXHAUSTED, why=Unserved.POOL_EXHAUSTED)
         await all_of(
             partial(self.giving.guarded, record, claim, partial(refuse, claim))
@@ -432,7 +432,7 @@ class PoolPasses:
         """Take claims out of the line, and pick an address for each; decide again, since they may have changed."""
         takes: list[tuple[Object, int]] = []
         while len(takes) < BATCH and record.book.free and (id := record.next_in_line()) is not None:
-            claim = self.caches.claim(id)
+            claim = self.caches.objects.claim(id)
             if claim is None or not self._is_ours_of(view.key, claim):
                 continue
             if not isinstance(self._decide(view, record, claim), PickAny):
@@ -449,7 +449,7 @@ class PoolPasses:
 
     async def _finish(self, key: PoolId, record: PoolRecord) -> None:
         """Let a pool go that is to be deleted and has no address; else write its status, if it is due."""
-        pool = self.caches.pools.get(key)
+        pool = self.caches.objects.pools.get(key)
         if pool is None:
             return
         if is_terminating(pool) and not record.addresses and not self._is_owed(pool, record):
@@ -486,25 +486,25 @@ class PoolPasses:
         view = self._view(key)
         if view.pool is None or not view.is_served or DELETE_FOR_MOVE in annotations_of(view.pool):
             return False
-        return not self.caches.is_pool_paused(key)
+        return not self.caches.records.is_pool_paused(key)
 
     def _view(self, key: PoolId) -> PoolView:
-        caches, pool = self.caches, self.caches.pools.get(key)
+        caches, pool = self.caches, self.caches.objects.pools.get(key)
         return PoolView(
             key=key,
             pool=pool,
             is_served=pool is None or self.serves(pool),
             is_going=caches.terminating.__contains__,
-            unseen=caches.why_unseen(key),
-            namesake=caches.namesake,
-            book=caches.record(key).book,
-            addresses_for=caches.addresses_for,
-            claims=caches,
-            is_cluster_paused=caches.is_cluster_paused,
-            has_cluster=caches.has_cluster,
-            name_holder=caches.name_holder,
-            is_moved=caches.is_moved,
-            is_cluster_missing=caches.is_cluster_missing(key),
+            unseen=caches.records.why_unseen(key),
+            namesake=caches.objects.namesake,
+            book=caches.records.of(key).book,
+            addresses_for=caches.objects.addresses_for,
+            claims=caches.objects,
+            is_cluster_paused=caches.objects.is_cluster_paused,
+            has_cluster=caches.objects.has_cluster,
+            name_holder=caches.records.name_holder,
+            is_moved=caches.departed.is_address_moved,
+            is_cluster_missing=caches.records.is_cluster_missing(key),
             allows_outside=self.allows_outside,
-            ledger=caches.record(key).ledger,
+            ledger=caches.records.of(key).ledger,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
@@ -92,12 +92,12 @@ class PoolWrites:
             return pool
         self.check(pool)
         patched = await self.client.patch(pool_kind_of(pool).type, pool, guarded(pool, *steps))
-        self.caches.pools.wrote(patched)
+        self.caches.objects.pools.wrote(patched)
         return patched
 
     async def reserve(self, key: PoolId, chosen: dict[str, int]) -> Object:
         """Reserve addresses for claims by their uids, with all else that the status is to say; return the pool."""
-        pool = self.caches.pools.get(key)
+        pool = self.caches.objects.pools.get(key)
         if pool is None or is_terminating(pool):
             raise WriteConflict(409, "Conflict", f"{key.title} is going")
         notes = self._notes(key, pool, chosen=chosen)
@@ -119,7 +119,7 @@ class PoolWrites:
                 by_pool.setdefault(key, []).append(address)
         for key, released in by_pool.items():
             # One after the other: each names the version of the pool that the former has made.
-            async with self.caches.record(key).noting:
+            async with self.caches.records.of(key).noting:
                 try:
                     await self._note_released(key, released)
                 except WriteConflict:
@@ -128,13 +128,13 @@ class PoolWrites:
 
     def notes_releases(self, key: PoolId) -> bool:
         """Return whether a pool is written before its addresses are released; one that is going is not."""
-        pool, spec = self.caches.pools.get(key), self.caches.record(key).book.spec
+        pool, spec = self.caches.objects.pools.get(key), self.caches.records.of(key).book.spec
         if pool is None or is_terminating(pool) or key[0] in self.caches.terminating:
             return False
         return spec.sticky or _cools(spec)
 
     async def _note_released(self, key: PoolId, addresses: Iterable[Object]) -> None:
-        pool, spec = self.caches.pools.get(key), self.caches.record(key).book.spec
+        pool, spec = self.caches.objects.pools.get(key), self.caches.records.of(key).book.spec
         assert pool is not None
         until = math.ceil(time.time() + spec.cooling_s)
         released = [
@@ -152,7 +152,7 @@ class PoolWrites:
 
     async def write_status(self, key: PoolId) -> None:
         """Write what the status is to say, if it says something else."""
-        pool = self.caches.pools.get(key)
+        pool = self.caches.objects.pools.get(key)
         if pool is None:
             return
         notes = self._notes(key, pool)
@@ -167,7 +167,7 @@ class PoolWrites:
         }
         if stale:
             # The status is right already: if this write fails, nothing else would ask for another look.
-            self.caches.record(key).is_status_due = True
+            self.caches.records.of(key).is_status_due = True
             await self._annotate(pool, stale)
 
     def _notes(
@@ -185,7 +185,7 @@ class PoolWrites:
 
     def _remembered(self, key: PoolId, released: Iterable[CoolingAddress]) -> list[Object]:
         """Return which claims had which addresses, of a sticky pool: without claims that are there and have one."""
-        book = self.caches.record(key).book
+        book = self.caches.records.of(key).book
         if not book.spec.sticky:
             return []
         kept = RememberedAddresses((claim, at) for claim, at in book.remembered if not self._owned(key, claim))
@@ -198,7 +198,7 @@ class PoolWrites:
 
         An entry never lasts longer than a new one would: the pool may have been changed, or a clock be set back.
         """
-        record = self.caches.record(key)
+        record = self.caches.records.of(key)
         now, spec = time.time(), record.book.spec
         latest = math.ceil(now + spec.cooling_s)
         cooling = {
@@ -215,10 +215,10 @@ class PoolWrites:
 
     def _owned(self, key: PoolId, claim: ClaimId) -> set[int]:
         """Return the addresses of a pool that a living claim of this name has again."""
-        found = self.caches.claim(claim)
+        found = self.caches.objects.claim(claim)
         if found is None or is_terminating(found):
             return set()
-        owned = self.caches.addresses_owned(uid_of(found))
+        owned = self.caches.objects.addresses_owned(uid_of(found))
         positions = {position_of(each) for each in owned if pool_of(each) == key}
         return {each for each in positions if each is not None}
 
@@ -232,16 +232,16 @@ class PoolWrites:
             answer = await self.client.patch(kind.type, pool, remove_finalizer(pool, kind.finalizer))
         except ObjectMissing:
             answer = GONE
-        self.caches.pools.deleted(pool, answer)
+        self.caches.objects.pools.deleted(pool, answer)
 
     async def refresh(self, key: PoolId) -> None:
         """Read a pool from the server itself."""
         try:
-            self.caches.pools.wrote(await self.client.get(POOL_KINDS[key.kind].type.path(*key.key)))
+            self.caches.objects.pools.wrote(await self.client.get(POOL_KINDS[key.kind].type.path(*key.key)))
         except ObjectMissing:
-            pool = self.caches.pools.get(key)
+            pool = self.caches.objects.pools.get(key)
             if pool is not None:
-                self.caches.pools.deleted(pool, GONE)
+                self.caches.objects.pools.deleted(pool, GONE)
 
     def _still_reserved(self, key: PoolId, pool: Object) -> dict[str, int]:
         """Return the reservations that still count: their claim is there, and no object of it is seen yet (KD4).
@@ -249,12 +249,12 @@ class PoolWrites:
         A claim that was never seen may be one that the watch has not brought yet; for a while its reservation counts.
         One for a claim of another pool was not written here.
         """
-        record = self.caches.record(key)
+        record = self.caches.records.of(key)
         kept = {}
         for uid, position in reserved_in(pool).items():
             if record.book.position_of((RESERVED, uid)) != position:
                 continue
-            claim = self.caches.claim_of_uid(uid)
+            claim = self.caches.objects.claim_of_uid(uid)
             is_strange = time.monotonic() - record.strangers.get(uid, float("-inf")) < STRANGE_S
             if is_strange if claim is None else self._awaits_object(key, claim):
                 kept[uid] = position
@@ -262,24 +262,24 @@ class PoolWrites:
 
     def _reserving(self, pool: Object, reserved: Mapping[str, int]) -> list[Object]:
         """Write reservations down; the kind of a claim that was not seen yet is what the pool says already."""
-        claims = {uid: self.caches.claim_of_uid(uid) for uid in reserved}
+        claims = {uid: self.caches.objects.claim_of_uid(uid) for uid in reserved}
         known = {uid: kind_of(claim).claim.kind for uid, claim in claims.items() if claim is not None}
         return reserving(reserved, {**kinds_in(pool), **known})
 
     def _awaits_object(self, pool: PoolId, claim: Object) -> bool:
         """Return whether a claim of a pool owns no address of it; one that only has its name may be another claim's."""
         reference = reference_of(claim)
-        owned = self.caches.addresses_owned(uid_of(claim))
+        owned = self.caches.objects.addresses_owned(uid_of(claim))
         return reference is not None and reference.pool == pool and all(pool_of(each) != pool for each in owned)
 
     async def _patch_status(self, key: PoolId, pool: Object, notes: LeaderNotes) -> Object:
-        record = self.caches.record(key)
+        record = self.caches.records.of(key)
         problem = problem_of(
             record, pool,
-            is_paused=self.caches.is_pool_paused(key), is_cluster_missing=self.caches.is_cluster_missing(key),
-            unseen=self.caches.why_unseen(key),
+            is_paused=self.caches.records.is_pool_paused(key),
+            is_cluster_missing=self.caches.records.is_cluster_missing(key), unseen=self.caches.records.why_unseen(key),
         )  # fmt: skip
-        overlap = overlap_text(key, self.caches.overlaps.others(key))
+        overlap = overlap_text(key, self.caches.records.overlaps.others(key))
         self._report(record, pool, problem, overlap)
         orphans, steps = self.orphans_of(key), list(islice(self._drain_steps(key), SAMPLE))
         own = (
@@ -302,15 +302,15 @@ class PoolWrites:
         # The answer is no news by itself; what has changed while the write was on its way is, and a reservation that
         # it ends, if that kept an address back until now.
         is_due, free = record.is_status_due, record.book.free
-        self.caches.pools.wrote(patched)
+        self.caches.objects.pools.wrote(patched)
         record.is_status_due = is_due or record.book.free != free
         return patched
 
     def _drain_steps(self, key: PoolId) -> Iterator[DrainStep]:
         """Yield what is still held in drained ranges, in the order of the addresses."""
-        for position in sorted(self.caches.record(key).book.draining):
-            for address in self.caches.addresses_at(key, position):
-                yield drain_step(address, self.caches.claim(claim_id_of(address)))
+        for position in sorted(self.caches.records.of(key).book.draining):
+            for address in self.caches.objects.addresses_at(key, position):
+                yield drain_step(address, self.caches.objects.claim(claim_id_of(address)))
 
     def _report(self, record: PoolRecord, pool: Object, problem: tuple[str, str], overlap: str) -> None:
         """Record events of a pool: what is wrong; once, what it shares with others, and that a drain is over."""
@@ -338,12 +338,12 @@ class PoolWrites:
         steps += [{"op": "remove", "path": pointer("metadata", "annotations", name)} for name in gone]
         self.check(pool)
         patched = await self.client.patch(pool_kind_of(pool).type, pool, guarded(pool, *steps))
-        self.caches.pools.wrote(patched)
+        self.caches.objects.pools.wrote(patched)
         return patched
 
     def _cluster_steps(self, pool: Object, spec: PoolSpec) -> list[Step]:
         """Return what binds a pool to its cluster: labels, and an owner that is no controller."""
-        cluster = self.caches.clusters.get((key_of(pool)[0], spec.cluster_name)) if spec.cluster_name else None
+        cluster = self.caches.objects.clusters.get((key_of(pool)[0], spec.cluster_name)) if spec.cluster_name else None
         labels = {CLUSTER_NAME: spec.cluster_name, PROVIDER_LABEL[0]: PROVIDER_LABEL[1]}
         steps: list[Step] = []
         if cluster is not None and any(labels_of(pool).get(name) != value for name, value in labels.items()):

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tenure.integrations.kubernetes.metal3.ipam_caches import Group, IpamCaches
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.caches.pool_groups import Group
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import DELETE_FOR_MOVE, annotations_of, is_terminating
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -57,8 +58,8 @@ class StaleMarks:
 
     def _marked(self) -> Iterator[tuple[Group, Object]]:
         kinds, caches = CLAIM_KINDS.values(), self.caches
-        claims, addresses = map(caches.claims_of_kind, kinds), map(caches.addresses_of_kind, kinds)
-        for group in {*caches.pools.by_kind.values(), *claims, *addresses}:
+        claims, addresses = map(caches.objects.claims_of_kind, kinds), map(caches.objects.addresses_of_kind, kinds)
+        for group in {*caches.objects.pools.by_kind.values(), *claims, *addresses}:
             for object in list(group):
                 is_marked = DELETE_FOR_MOVE in annotations_of(object) and not is_terminating(object)
                 if is_marked and self.serves(object):

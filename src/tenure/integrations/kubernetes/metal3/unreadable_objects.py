@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_of
@@ -50,17 +50,17 @@ class UnreadableObjects:
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
-            self.caches.claims_of_kind(kind).on_change(self._claim_changed)
-            self.caches.addresses_of_kind(kind).on_change(self._address_changed)
+            self.caches.objects.claims_of_kind(kind).on_change(self._claim_changed)
+            self.caches.objects.addresses_of_kind(kind).on_change(self._address_changed)
 
     async def run(self) -> None:
         """Report what is there, and then what comes, until cancelled. O(n) of all claims and addresses, once."""
         self._leads = True
         try:
             for kind in self.kinds:
-                for claim in self.caches.claims_of_kind(kind):
+                for claim in self.caches.objects.claims_of_kind(kind):
                     self._report_claim(claim)
-                for address in self.caches.addresses_of_kind(kind):
+                for address in self.caches.objects.addresses_of_kind(kind):
                     self._report_address(address)
             await asyncio.Event().wait()
         finally:

@@ -73,7 +73,7 @@ class Court(NamedTuple):
     def hold(self, address: Object) -> Object:
         """Apply an address, and wait until the operator has seen it."""
         stored = self.store(address)
-        addresses = self.controller.caches.all_addresses
+        addresses = self.controller.caches.objects.all_addresses
         until(lambda: any(each["metadata"]["uid"] == stored["metadata"]["uid"] for each in addresses()))
         return stored
 
@@ -271,7 +271,7 @@ def test_an_address_that_a_claim_is_about_to_get_is_refused_to_others(court: Cou
     court.store({**a_pool(TEN), "metadata": {"name": "promised", "annotations": {PAUSED: ""}}})
     court.store(a_claim("waits", "promised", {OWN_ADDRESS: "10.0.0.15"}))
     place = PoolId(court.user.namespace, "promised"), parse_address("10.0.0.15")
-    until(lambda: court.controller.caches.claims_at(*place))
+    until(lambda: court.controller.caches.records.claims_at(*place))
     refused = court.judge(an_address("a", "10.0.0.15", "vip", pool="promised"))
 
     assert mistaken([("spec.address: Invalid value: ", refused), ("is the address of IPClaim waits", refused)]) == []
@@ -281,7 +281,7 @@ def test_an_address_that_a_claim_is_about_to_get_is_refused_to_others(court: Cou
 def test_a_pool_that_shares_addresses_with_another_of_its_namespace_is_stored_with_a_warning(court: Court) -> None:
     first = an_object(IP_POOL, "left", {"namePrefix": "left", "pools": [a_range("10.77.0.1", "10.77.0.9")]})
     court.store(first)
-    until(lambda: court.controller.caches.pools.get(PoolId(court.user.namespace, "left")))
+    until(lambda: court.controller.caches.objects.pools.get(PoolId(court.user.namespace, "left")))
     second = an_object(IP_POOL, "right", {"namePrefix": "right", "pools": [a_range("10.77.0.5", "10.77.0.20")]})
     stored = court.user.create(second)
 
@@ -290,7 +290,7 @@ def test_a_pool_that_shares_addresses_with_another_of_its_namespace_is_stored_wi
     assert "spec.pools: it shares 10.77.0.5-10.77.0.9 with IPPool left: each may give an address that " in warning
 
     def shared(name: str) -> list[str]:
-        pool = court.controller.caches.pools.get(PoolId(court.user.namespace, name)) or {}
+        pool = court.controller.caches.objects.pools.get(PoolId(court.user.namespace, name)) or {}
         conditions = ((pool.get("status") or {}).get("tenure") or {}).get("conditions") or []
         return [each["message"] for each in conditions if each["type"] == "Overlapping"]
 

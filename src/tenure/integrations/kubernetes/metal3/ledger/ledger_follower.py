@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from tenure.integrations.kubernetes.metal3.address_rights import owner_of
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ledger.ledger_secret import LedgerSecret
 from tenure.integrations.kubernetes.metal3.ledger.network_mirror import NetworkMirror
 from tenure.integrations.kubernetes.metal3.ledger.open_ledgers import OpenLedgers
@@ -96,7 +96,7 @@ class LedgerFollower:
 
     @property
     def _state(self) -> LedgerState:
-        return self._caches.record(self._key).ledger
+        return self._caches.records.of(self._key).ledger
 
     def look(self) -> None:
         """Ask the ledger soon, such as after the Secret has changed."""
@@ -121,9 +121,9 @@ class LedgerFollower:
             secret.cancel()
             await asyncio.gather(secret, return_exceptions=True)
             await self._opened.leave(self._key)
-            self._caches.record(self._key).ledger = LedgerState()
-            self._caches.follow_plan(self._key, None)
-            self._caches.hold_in_ledger(self._key, {})
+            self._caches.records.of(self._key).ledger = LedgerState()
+            self._caches.records.follow_plan(self._key, None)
+            self._caches.records.hold_in_ledger(self._key, {})
 
     async def ask(self, work: Callable[[AsyncLedger], Awaitable[T]]) -> T:
         """Do work with the ledger; raise ``LedgerRefused`` if it says no, ``LedgerAway`` if it cannot be asked.
@@ -163,8 +163,10 @@ class LedgerFollower:
         if self._state.away != reason:
             LOG.warning("%s: the ledger: %s", self._key, reason)
             self._state.away = reason
-            self._caches.record(self._key).look_again()  # claims say why they wait, also where the reason is another
-            self._caches.status_due(self._key)
+            self._caches.records.of(
+                self._key
+            ).look_again()  # claims say why they wait, also where the reason is another
+            self._caches.records.status_due(self._key)
         return LedgerAway(f"The ledger of {self._key.title}: {reason}")
 
     async def _refresh(self) -> None:
@@ -182,7 +184,7 @@ class LedgerFollower:
         if self._state.away:
             return
         if is_back:
-            self._caches.record(self._key).look_again()
+            self._caches.records.of(self._key).look_again()
         self._look_regularly(now, is_due=is_back)
 
     async def _read(self) -> bool:
@@ -208,20 +210,20 @@ class LedgerFollower:
             is_due = True
         if is_due:
             self._observed_at, self._state.observed_at = now, now_text()
-            self._caches.status_due(self._key)
+            self._caches.records.status_due(self._key)
 
     def publish(self) -> None:
         """Enter into the book what the mirror has, and look at the claims that it concerns."""
-        record, state = self._caches.record(self._key), self._state
+        record, state = self._caches.records.of(self._key), self._state
         before, state.rows = state.rows, {row.owner: row for row in self.mirror.rows.values() if _is_first(row)}
         if self.mirror.plan is not None:
             aside = self.mirror.plan.network.preallocations
             state.set_aside = {str(each.owner): each.position for each in aside if not each.slot}
-            self._caches.follow_plan(self._key, self.mirror.plan)
-        self._caches.hold_in_ledger(self._key, self._holders())
+            self._caches.records.follow_plan(self._key, self.mirror.plan)
+        self._caches.records.hold_in_ledger(self._key, self._holders())
         for owner in {each for each in before.keys() | state.rows.keys() if before.get(each) != state.rows.get(each)}:
             claim = claim_of_owner(self.binding.realm, owner)
-            if claim is not None and self._caches.claim(claim) is not None:
+            if claim is not None and self._caches.objects.claim(claim) is not None:
                 record.dirty.add(claim)
 
     def _holders(self) -> dict[Holder, int]:
@@ -242,37 +244,37 @@ class LedgerFollower:
         """Enter what the ledger has granted. O(log n)."""
         row = self.mirror.enter(holding)
         self._state.rows[row.owner] = row
-        self._caches.record(self._key).book.hold((LEDGER, self._holder_name(row)), row.position)
+        self._caches.records.of(self._key).book.hold((LEDGER, self._holder_name(row)), row.position)
 
     def remove(self, row: LedgerRow) -> None:
         """Enter that the ledger holds an address no more. O(log n)."""
         self.mirror.remove(row.position)
         self._state.rows.pop(row.owner, None)
-        self._caches.drop_in_ledger(self._key, (LEDGER, self._holder_name(row)))
+        self._caches.records.drop_in_ledger(self._key, (LEDGER, self._holder_name(row)))
 
     def refused(self, position: int, why: str) -> None:
         """Note that an address was refused, so that another one is picked; who has it is read soon. O(log n)."""
         before = self._refusals.get(position)
         pause_s = REFUSED_S if before is None else min(2 * before.pause_s, LONGEST_REFUSED_S)
         self._refusals[position] = Refusal(why, time.monotonic() + pause_s, pause_s)
-        self._caches.record(self._key).book.hold((LEDGER, why), position)
+        self._caches.records.of(self._key).book.hold((LEDGER, why), position)
         self.look()
 
     def _drop_refusals(self) -> bool:
         """Forget refusals of what somebody is known to hold; return whether others do not count any more."""
         for position in [each for each in self._refusals if each in self.mirror.rows or each in self.mirror.others]:
             del self._refusals[position]
-        book, now = self._caches.record(self._key).book, time.monotonic()
+        book, now = self._caches.records.of(self._key).book, time.monotonic()
         return any(
             each.until < now and book.position_of((LEDGER, each.why)) is not None for each in self._refusals.values()
         )
 
     def _compare(self) -> None:
         """Look at the claims that have an address which the ledger does not hold for them, as far as is known."""
-        record = self._caches.record(self._key)
-        pool = self._caches.pools.get(self._key)
-        for address in self._caches.addresses_of(self._key):
-            claim = owner_of(address, self._caches)
+        record = self._caches.records.of(self._key)
+        pool = self._caches.objects.pools.get(self._key)
+        for address in self._caches.objects.addresses_of(self._key):
+            claim = owner_of(address, self._caches.objects)
             if claim is None or pool is None:
                 continue
             row = self._state.rows.get(ledger_owner(self.binding.realm, id_of(claim)))
@@ -280,7 +282,7 @@ class LedgerFollower:
             if row is None or not is_kept or not is_written_on(row, claim, uid_of(pool)):
                 record.dirty.add(id_of(claim))
         self._note_strangers()
-        self._caches.status_due(self._key)
+        self._caches.records.status_due(self._key)
 
     def _note_strangers(self) -> None:
         """Note what is held under this realm for pools of the namespace that are not here, at two looks.
@@ -288,7 +290,7 @@ class LedgerFollower:
         A move writes its own pool on every holding within moments. What stays is another cluster's of the same realm,
         a move's that was killed, or was left by a pool that was removed by force: people must decide.
         """
-        pools = {uid_of(pool) for pool in self._caches.pools if key_of(pool)[0] == self._key.namespace}
+        pools = {uid_of(pool) for pool in self._caches.objects.pools if key_of(pool)[0] == self._key.namespace}
         strange = {
             owner: row
             for owner, row in self._state.rows.items()

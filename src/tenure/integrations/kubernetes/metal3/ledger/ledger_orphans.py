@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerRow, LedgerTrouble
@@ -61,7 +61,7 @@ class LedgerOrphans:
 
     def of_pool(self, pool: PoolId) -> list[Object]:
         """Return the orphans of a pool as its status lists them: by the object that the claim had."""
-        prefix = self.caches.record(pool).book.spec.name_prefix
+        prefix = self.caches.records.of(pool).book.spec.name_prefix
         return [
             {"address": format_address(position), "name": address_name(prefix, position), "since": each.since_text}
             for position, each in sorted(self.found.get(pool, {}).items())
@@ -84,7 +84,7 @@ class LedgerOrphans:
         new = {at: OrphanedRow(row, time.monotonic()) for at, row in rows.items() if at not in same}
         self.found[pool] = same | new
         if new or len(same) < len(before):
-            self.caches.status_due(pool)
+            self.caches.records.status_due(pool)
         for each in new.values():
             self._report(pool, each.row)
         for each in same.values():
@@ -93,10 +93,10 @@ class LedgerOrphans:
 
     async def _note_moved(self, pool: PoolId) -> None:
         """Write on holdings that their claims were moved: this process may be gone before the target has its own."""
-        found, state = self.caches.pools.get(pool), self.caches.record(pool).ledger
+        found, state = self.caches.objects.pools.get(pool), self.caches.records.of(pool).ledger
         if found is None or state.away:
             return
-        for row in [each for each in state.rows.values() if self.caches.was_moved(each.claim_uid)]:
+        for row in [each for each in state.rows.values() if self.caches.departed.was_moved(each.claim_uid)]:
             if row.pool_uid == uid_of(found) and not row.is_moved:
                 try:
                     await self.ledgers.note_moved(pool, row)
@@ -105,17 +105,21 @@ class LedgerOrphans:
 
     def _orphans(self, pool: PoolId) -> Iterator[LedgerRow]:
         """Yield the holdings that this very pool has made for claims that are gone without a release."""
-        found, state = self.caches.pools.get(pool), self.caches.record(pool).ledger
+        found, state = self.caches.objects.pools.get(pool), self.caches.records.of(pool).ledger
         if found is None or state.away or DELETE_FOR_MOVE in annotations_of(found):
             return
         for row in state.rows.values():
-            is_moved = row.is_moved or self.caches.was_moved(row.claim_uid)
+            is_moved = row.is_moved or self.caches.departed.was_moved(row.claim_uid)
             is_ours = row.pool_uid == uid_of(found) and not is_moved
-            if is_ours and not self.caches.lives(row.claim_uid) and not self.caches.addresses_at(pool, row.position):
+            if (
+                is_ours
+                and not self.caches.objects.lives(row.claim_uid)
+                and not self.caches.objects.addresses_at(pool, row.position)
+            ):
                 yield row
 
     def _report(self, pool: PoolId, row: LedgerRow) -> None:
-        found = self.caches.pools.get(pool)
+        found = self.caches.objects.pools.get(pool)
         if found is not None:
             shown = format_address(row.position)
             note = f"{row.owner} holds {shown} in the ledger, and is gone; it is released after a while"

@@ -16,7 +16,7 @@ a row of another pool's uid     no orphan of ours: the claim was moved, and live
 import asyncio
 from collections.abc import Callable
 
-from tenure.integrations.kubernetes.metal3.ipam_caches import IpamCaches
+from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ledger.ledger_follower import LedgerFollower
 from tenure.integrations.kubernetes.metal3.ledger.open_ledgers import OpenLedgers
 from tenure.integrations.kubernetes.metal3.ledger_state import (
@@ -59,7 +59,7 @@ class PoolLedgers:
         self.followers: dict[PoolId, LedgerFollower] = {}
         self._tasks: dict[PoolId, asyncio.Task[None]] = {}
         self._seen = asyncio.Event()
-        caches.pools.on_change(lambda delta: self._seen.set())
+        caches.objects.pools.on_change(lambda delta: self._seen.set())
 
     async def run(self) -> None:
         """Follow the ledgers of all pools that are bound to one, until cancelled."""
@@ -81,7 +81,7 @@ class PoolLedgers:
             await self._opened.close()
 
     async def _follow_bound(self) -> None:
-        bound = {key: binding for key, record in self._caches.records() if (binding := record.book.spec.ledger)}
+        bound = {key: binding for key, record in self._caches.records if (binding := record.book.spec.ledger)}
         for key, follower in list(self.followers.items()):
             if bound.get(key) != follower.binding:
                 await self._end(key)
@@ -106,16 +106,16 @@ class PoolLedgers:
     async def keep(self, pool: PoolId, claim: Object, position: int) -> None:
         """Have the ledger hold what a claim has by an object; whoever else has it in the ledger keeps it."""
         owner = self._owner(pool, claim)
-        refused = self._caches.record(pool).ledger.refused
+        refused = self._caches.records.of(pool).ledger.refused
         try:
             await self._hold(pool, claim, position, is_fact=True)
         except LedgerRefused as error:
             if refused.get(owner) != str(error):
                 refused[owner] = str(error)
-                self._caches.status_due(pool)
+                self._caches.records.status_due(pool)
             raise
         if refused.pop(owner, None) is not None:
-            self._caches.status_due(pool)
+            self._caches.records.status_due(pool)
 
     async def release(self, pool: PoolId, claim: Object, request: str = "claim deleted") -> None:
         """Release what the ledger holds for a claim that is going, for that very claim; nothing to release is no error.
@@ -128,7 +128,7 @@ class PoolLedgers:
             is_going = not holding.slot and holding.state is not State.COOLING
             if is_going and is_of(row_of(holding), claim):
                 await self._release(follower, row_of(holding), request)
-        self._caches.record(pool).ledger.refused.pop(owner, None)
+        self._caches.records.of(pool).ledger.refused.pop(owner, None)
 
     async def release_orphan(self, pool: PoolId, row: LedgerRow) -> None:
         """Release a holding whose claim is gone; a holding of another generation is left alone."""
@@ -159,7 +159,7 @@ class PoolLedgers:
         follower, owner = self._follower(pool), self._owner(pool, claim)
         pool_uid = self._pool_uid(pool)
         labels = labels_for(claim, pool_uid)
-        known = self._caches.record(pool).ledger.rows.get(owner)
+        known = self._caches.records.of(pool).ledger.rows.get(owner)
         is_known = known is not None and known.position == position and (is_fact or is_of(known, claim))
         if known is not None and is_known and is_written_on(known, claim, pool_uid):
             return
@@ -201,7 +201,7 @@ class PoolLedgers:
         return ledger_owner(self._follower(pool).binding.realm, id_of(claim))
 
     def _pool_uid(self, pool: PoolId) -> str:
-        found = self._caches.pools.get(pool)
+        found = self._caches.objects.pools.get(pool)
         if found is None:
             raise LedgerAway(f"{pool.title} is gone")
         return uid_of(found)

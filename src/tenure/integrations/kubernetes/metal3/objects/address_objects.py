@@ -8,16 +8,18 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     MADE_FOR,
     annotations_of,
+    field,
     is_terminating,
     labels_of,
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_id_of
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, read_subnet
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, guarded
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
 from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import Invalid
 
 
@@ -44,6 +46,15 @@ def position_of(address: Object) -> int | None:
 def pool_of(address: Object) -> PoolId | None:
     """Return the pool that an address belongs to: judged by what it says, never by its name (KS3)."""
     return kind_of(address).pool_of(address)
+
+
+def range_of(address: Object, spec: PoolSpec) -> AddressRange | None:
+    """Return what an object holds that is larger than a unit of its pool of prefixes; nothing, if it is not."""
+    position, length = position_of(address), field(address, "spec", "prefix")
+    if spec.unit == 1 or position is None or not isinstance(length, int) or not 0 <= length <= 128:
+        return None
+    subnet = read_subnet(f"{format_address(position)}/{length}", "", [])
+    return subnet.block if subnet is not None and subnet.block.size > spec.unit else None
 
 
 def claim_name_of(address: Object) -> str:

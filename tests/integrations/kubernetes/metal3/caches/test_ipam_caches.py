@@ -1,24 +1,18 @@
 """What the caches remember, and what they forget. No server is needed."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from tenure.integrations.kubernetes.metal3.claim_decision import Leave
-from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
-    CLUSTER_API_ADDRESS,
-    CLUSTER_API_CLAIM,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.pool_record import SHORT, PoolRecord
-from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 from tenure.kernel.addressing.addresses import parse_address
@@ -33,13 +27,13 @@ async def test_a_server_that_was_restored_has_lost_no_claim() -> None:
     stage.pool()
     stage.claim("c")
     await stage.settle()
-    informer = stage.caches.claims._informers[""]
+    informer = stage.caches.objects.claims._informers[""]
     informer.cache.passed(10_000)
     claims = [dict(each) for each in informer.cache]
     with informer.cache.reading_list() as least:
         informer._report(informer.cache.replace(claims, 500, least=least))
 
-    record = stage.caches.record(POOL)
+    record = stage.caches.records.of(POOL)
     assert record.vanished == set()
     assert record.indexes == {"c": "10.0.0.1"}
     before = list(stage.writes)
@@ -52,9 +46,9 @@ async def test_a_definition_that_is_deleted_releases_nothing() -> None:
     stage.pool()
     stage.claim("c")
     await stage.settle()
-    stage.caches.claims._informers[""].empty()
+    stage.caches.objects.claims._informers[""].empty()
 
-    assert stage.caches.record(POOL).vanished == set()
+    assert stage.caches.records.of(POOL).vanished == set()
 
 
 def test_claims_that_came_and_went_leave_nothing_on_a_replica_that_only_follows() -> None:
@@ -65,7 +59,7 @@ def test_claims_that_came_and_went_leave_nothing_on_a_replica_that_only_follows(
         stage.address(f"of-{name}", "10.0.0.1", name)
         stage.remove(IP_CLAIM, name)
         stage.remove(IP_ADDRESS, f"of-{name}")
-    record = stage.caches.record(POOL)
+    record = stage.caches.records.of(POOL)
 
     assert (record.dirty, record.unsettled, record.indexes, record.book.held) == (set(), set(), {}, 0)
 
@@ -92,11 +86,11 @@ def test_kd6_only_a_claim_that_is_there_waits_for_its_moved_address() -> None:
     reference = reference_of(claim)
     assert reference is not None
 
-    assert not stage.caches.is_moved(claim_id("c"))
+    assert not stage.caches.departed.is_address_moved(claim_id("c"))
     stage.address("a", "10.0.0.1", "c", moves=True)
     stage.remove(IP_ADDRESS, "a")
-    assert stage.caches.is_moved(claim_id("c"))
-    assert isinstance(stage.passes._decide(stage.passes._view(POOL), stage.caches.record(POOL), claim), Leave)
+    assert stage.caches.departed.is_address_moved(claim_id("c"))
+    assert isinstance(stage.passes._decide(stage.passes._view(POOL), stage.caches.records.of(POOL), claim), Leave)
 
 
 def test_kd1_indexes_list_addresses_of_the_pool_alone() -> None:
@@ -107,8 +101,8 @@ def test_kd1_indexes_list_addresses_of_the_pool_alone() -> None:
     stage.address("a", "10.0.0.1", "c")
     stage.address("b", "10.0.0.2", "c", pool="other")
 
-    assert stage.caches.record(PoolId(NAMESPACE, "other")).indexes == {}
-    assert stage.caches.record(POOL).indexes == {"c": "10.0.0.1"}
+    assert stage.caches.records.of(PoolId(NAMESPACE, "other")).indexes == {}
+    assert stage.caches.records.of(POOL).indexes == {"c": "10.0.0.1"}
 
 
 def test_claims_that_leave_a_line_behind_its_first_are_forgotten() -> None:
@@ -128,18 +122,18 @@ async def test_who_holds_an_address_is_known_before_its_object_is_there() -> Non
     stage.claim("c", own="10.0.0.5")
     place = parse_address("10.0.0.5")
 
-    assert stage.caches.claims_at(POOL, place) == [claim_id("c")]
-    assert stage.caches.addresses_at(POOL, place) == []
+    assert stage.caches.records.claims_at(POOL, place) == [claim_id("c")]
+    assert stage.caches.objects.addresses_at(POOL, place) == []
     await stage.settle()
-    assert [each["metadata"]["name"] for each in stage.caches.addresses_at(POOL, place)] == ["p-10-0-0-5"]
-    assert stage.caches.addresses_at(PoolId(NAMESPACE, "other"), place) == []
+    assert [each["metadata"]["name"] for each in stage.caches.objects.addresses_at(POOL, place)] == ["p-10-0-0-5"]
+    assert stage.caches.objects.addresses_at(PoolId(NAMESPACE, "other"), place) == []
 
 
 def test_pools_that_came_and_went_leave_nothing_on_a_replica_that_only_follows() -> None:
     """Nor in the queue, which nobody works on there. Also claims that were removed by force are among them."""
     stage = Stage()
     queue: WorkQueue[PoolId] = WorkQueue()
-    stage.caches._wake, stage.caches._forget = queue.add, queue.discard
+    stage.caches.records.wake, stage.caches.records._forget = queue.add, queue.discard
     for name in numbered(50):
         stage.pool(name=name)
         claim = stage.claim(f"of-{name}", pool=name)
@@ -147,11 +141,11 @@ def test_pools_that_came_and_went_leave_nothing_on_a_replica_that_only_follows()
         owner = {"kind": "IPClaim", "name": f"of-{name}", "uid": uid_of(claim)}
         stage.change(IP_ADDRESS, f"a-{name}", partial(_own_by, owner))
         stage.remove(IP_CLAIM, f"of-{name}")
-        assert stage.caches.record(PoolId(NAMESPACE, name)).vanished == {uid_of(claim)}
+        assert stage.caches.records.of(PoolId(NAMESPACE, name)).vanished == {uid_of(claim)}
         stage.remove(IP_ADDRESS, f"a-{name}")
         stage.remove(IP_POOL, name)
 
-    assert dict(stage.caches.records()) == {}
+    assert dict(stage.caches.records) == {}
     assert len(queue) == 0
 
 
@@ -167,47 +161,21 @@ def test_an_address_that_is_seen_after_its_claim_went_by_force_is_released_as_we
     stage.address("a", "10.0.0.1", "c")
     stage.change(IP_ADDRESS, "a", partial(_own_by, {"kind": "IPClaim", "name": "c", "uid": uid_of(claim)}))
 
-    assert stage.caches.record(POOL).vanished == {uid_of(claim)}
+    assert stage.caches.records.of(POOL).vanished == {uid_of(claim)}
 
 
 async def test_a_pool_is_not_forgotten_while_a_pass_over_it_is_under_way() -> None:
     stage = Stage()
     stage.pool()
-    record = stage.caches.record(POOL)
+    record = stage.caches.records.of(POOL)
 
     def gone(method: str, kind: ResourceType, object: Object) -> None:
         if ("ippools", "p") in stage.objects:
             stage.remove(IP_POOL, "p")
-            assert stage.caches.record(POOL) is record
+            assert stage.caches.records.of(POOL) is record
 
     stage.before = gone
     stage.change(IP_POOL, "p", lambda each: each["metadata"].update(finalizers=[]))
     await stage.settle()
 
-    assert POOL not in dict(stage.caches.records())
-
-
-def test_addresses_that_are_reported_twice_count_once() -> None:
-    stage = Stage()
-    stage.pool()
-    address = stage.address("a", "10.0.0.1", "c")
-    for _ in range(2):
-        stage.caches._address_changed(Delta(None, address))
-    assert stage.caches.record(POOL).addresses == {f"{NAMESPACE}/a"}
-
-    for _ in range(2):
-        stage.caches._address_changed(Delta(address, None))
-    assert stage.caches.record(POOL).addresses == set()
-
-
-def test_an_address_is_made_in_the_version_of_addresses_also_where_claims_are_served_in_another() -> None:
-    stage = Stage()
-    head = {"apiVersion": CLUSTER_API_CLAIM.api_version, "kind": CLUSTER_API_CLAIM.kind}
-    claim = {**head, "metadata": {"namespace": NAMESPACE, "name": "c", "uid": "c"}, "spec": {}}
-    stage.caches.cluster_api_addresses.kind = replace(CLUSTER_API_ADDRESS, version="v1beta1")
-    type = stage.caches.address_type(claim)
-    made = new_address(PoolSpec(name_prefix="p"), stage.pool(), claim, parse_address("10.0.0.1"), type)
-
-    assert made["apiVersion"] == "ipam.cluster.x-k8s.io/v1beta1"
-    owners = [(each["kind"], each["apiVersion"]) for each in made["metadata"]["ownerReferences"]]
-    assert ("IPAddressClaim", "ipam.cluster.x-k8s.io/v1beta2") in owners
+    assert POOL not in dict(stage.caches.records)

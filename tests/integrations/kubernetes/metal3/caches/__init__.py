@@ -1,0 +1,1 @@
+"""What the caches remember, without a server."""
