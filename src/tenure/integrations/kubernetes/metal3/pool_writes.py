@@ -30,6 +30,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     labels_of,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.listed_entries import as_annotation
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
@@ -38,7 +39,7 @@ from tenure.integrations.kubernetes.metal3.objects.remembered_addresses import (
     RememberedAddresses,
     remembered_entries,
 )
-from tenure.integrations.kubernetes.metal3.objects.reservations import as_annotation, kinds_in, reserved_in, reserving
+from tenure.integrations.kubernetes.metal3.objects.reservations import kinds_in, reserved_in, reserving
 from tenure.integrations.kubernetes.metal3.pool_book import RESERVED
 from tenure.integrations.kubernetes.metal3.pool_overlaps import overlap_text
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord

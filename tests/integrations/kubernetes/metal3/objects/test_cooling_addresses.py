@@ -11,7 +11,7 @@ from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import (
     cooling_in,
 )
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import COOLING_LIST
-from tenure.integrations.kubernetes.metal3.objects.reservations import as_annotation
+from tenure.integrations.kubernetes.metal3.objects.listed_entries import as_annotation
 from tenure.kernel.addressing.addresses import parse_address
 
 CLAIM = ClaimId("IPClaim", "m3", "a")

@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import orjson
-
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import COOLING_LIST, field, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import COOLING_LIST
+from tenure.integrations.kubernetes.metal3.objects.listed_entries import listed_entries
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
@@ -44,12 +43,7 @@ def cooling_in(pool: Object) -> dict[int, CoolingAddress]:
 
 def cooling_written(pool: Object) -> list[Any]:
     """Return the entries of both places as they are written."""
-    in_status = field(pool, "status", "tenure", "cooling")
-    try:
-        in_annotation = orjson.loads(text(pool, "metadata", "annotations", COOLING_LIST) or "[]")
-    except orjson.JSONDecodeError:
-        in_annotation = []
-    return [each for entries in (in_annotation, in_status) if isinstance(entries, list) for each in entries]
+    return listed_entries(pool, "cooling", COOLING_LIST)
 
 
 def cooling_entries(cooling: Iterable[CoolingAddress]) -> list[Object]:

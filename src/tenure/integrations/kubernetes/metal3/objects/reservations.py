@@ -3,19 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import RESERVING, field, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import RESERVING, text
+from tenure.integrations.kubernetes.metal3.objects.listed_entries import listed_entries
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 
 
 def reserved_in(pool: Object) -> dict[str, int]:
-    """Return the reserved addresses of a pool by the uid of the claim; what cannot be read reserves nothing.
-
-    They are in the status, or in an annotation where the definition of the kind is Metal3's and has no room for ours.
-    """
+    """Return the reserved addresses of a pool by the uid of the claim; what cannot be read reserves nothing."""
     found = {}
     for entry in _entries(pool):
         match entry:
@@ -40,16 +36,5 @@ def reserving(reserved: Mapping[str, int], kinds: Mapping[str, str]) -> list[Obj
     ]
 
 
-def as_annotation(entries: list[Object]) -> str:
-    """Write reservations as the text of an annotation."""
-    return orjson.dumps(entries).decode()
-
-
 def _entries(pool: Object) -> list[Any]:
-    """Return the entries of both places; what the status says comes last, since an annotation may be an old one."""
-    in_status = field(pool, "status", "tenure", "reserving")
-    try:
-        in_annotation = orjson.loads(text(pool, "metadata", "annotations", RESERVING) or "[]")
-    except orjson.JSONDecodeError:
-        in_annotation = []
-    return [each for entries in (in_annotation, in_status) if isinstance(entries, list) for each in entries]
+    return listed_entries(pool, "reserving", RESERVING)
