@@ -33,14 +33,20 @@ def served_in(text: str) -> set[Metric]:
     return {Metric(name, type, tuple(LABEL.findall(labels)), help) for name, help, type, labels in HEAD.findall(text)}
 
 
-def on_page(*places: str) -> set[Metric]:
-    """Read what the page has, of metrics that are shown in some places."""
+def on_page(*places: str, optional: str = "") -> set[Metric]:
+    """Read what the page has, of metrics that are shown in some places; of labels in brackets, one may be there."""
     rows = ROW.findall(PAGE.read_text("utf-8"))
     return {
-        Metric(name, type, tuple(filter(None, labels.replace("–", "").split(", "))), meaning)
+        Metric(name, type, _labels(labels, optional), meaning)
         for name, type, labels, on, meaning in rows
         if on in places
     }
+
+
+def _labels(cell: str, optional: str) -> tuple[str, ...]:
+    """Read the labels of a row; those in brackets are left out, but for the one that is asked for."""
+    found = cell.replace("–", "").replace(f"({optional})", optional).split(", ")
+    return tuple(label for label in found if label and not label.startswith("("))
 
 
 async def until_shown(running: shell.Running, *texts: str) -> str:
