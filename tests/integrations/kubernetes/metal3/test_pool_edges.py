@@ -152,18 +152,18 @@ def is_quiet(passes: list[PoolId]) -> bool:
 @contextlib.contextmanager
 def passes_over(place: Place, pool: str) -> Iterator[list[PoolId]]:
     """Note the passes over a pool, each of which tidies up at its end."""
-    caches, passes = place.controller.caches, list[PoolId]()
-    tidy = caches.records.tidy
+    records, passes = place.controller.caches.records, list[PoolId]()
+    tidy = records.tidy
 
     def noted(key: PoolId) -> None:
         passes.extend([key] if key[1] == pool else [])
         tidy(key)
 
-    caches.records.tidy = noted  # type: ignore[assignment, method-assign]
+    records.tidy = noted  # type: ignore[assignment, method-assign]
     try:
         yield passes
     finally:
-        del caches.__dict__["tidy"]
+        del records.__dict__["tidy"]
 
 
 def test_c25_an_address_far_into_a_wide_pool_is_found_as_soon_as_a_near_one(place: Place) -> None:
