@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of, range_of
 from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import cooling_in
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
@@ -11,6 +11,7 @@ from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ def explain_address(read: ReadPools, position: int) -> list[AddressFinding]:
 
 
 def _in_pool(read: ReadPools, key: PoolId, position: int) -> Iterator[AddressFinding]:
-    held = [each for each in read.addresses_of(key) if position_of(each) == position]
+    spec = read.spec_of(key).spec
+    held = [each for each in read.addresses_of(key) if _holds(each, position, spec)]
     for address in held:
         yield _held(read, key, address)
     if held:
         return
-    spec = read.spec_of(key).spec
     name = f"{key}"
-    if (cooling := cooling_in(read.pools[key]).get(position)) is not None:
+    if (cooling := cooling_in(read.pools[key]).get(spec.unit_at(position))) is not None:
         text = f"cooling in {name} until {cooling.until_text}: {cooling.claim} released it"
         yield AddressFinding(key, "cooling", text, str(cooling.claim))
         return
@@ -51,6 +52,12 @@ def _in_pool(read: ReadPools, key: PoolId, position: int) -> Iterator[AddressFin
     elif spec.entry_at(position) is not None:
         status, why = _status(spec, position)
         yield AddressFinding(key, status, f"{status} in {name}{why and f': {why}'}")
+
+
+def _holds(address: Object, position: int, spec: PoolSpec) -> bool:
+    """Return whether an object holds an address, or the prefix that it lies in."""
+    at, range = position_of(address), range_of(address, spec)
+    return (at is not None and spec.unit_at(at) == spec.unit_at(position)) or (range is not None and position in range)
 
 
 def _held(read: ReadPools, key: PoolId, address: Object) -> AddressFinding:
@@ -66,6 +73,9 @@ def _status(spec: PoolSpec, position: int) -> tuple[str, str]:
     """Return the status of an address of a pool that nobody holds, and the reason."""
     if any(position in drained for drained in spec.drained):
         return "drained", "spec.tenure.drain"
+    unit = AddressRange(spec.unit_at(position), spec.unit_at(position) + spec.unit - 1)
+    if any(excluded.overlaps(unit) for excluded in spec.excluded):
+        return "kept back", "the pool excludes it, or it is an address of the network itself"
     if spec.gives_reserved:
         return "free", ""
     if position in spec.gateways:

@@ -42,6 +42,7 @@ async def count_free(read: ReadPools, key: PoolId, ledger: AsyncLedger | None, n
     network = {} if binding is None else {"network": binding.network, "held_by_others": others}
     return {
         "pool": key.path,
+        "kind": key.kind,
         **counts,
         **network,
         "waiting": len(waiting),
@@ -50,10 +51,11 @@ async def count_free(read: ReadPools, key: PoolId, ledger: AsyncLedger | None, n
 
 
 def _next(book: PoolBook) -> Iterator[str]:
-    """Yield what would be picked, one after the other."""
+    """Yield what would be picked, one after the other; from a pool of prefixes, prefixes."""
     while (position := book.pick()) is not None:
         book.hold((PICKED, str(position)), position)
-        yield format_address(position)
+        length = "" if book.spec.unit == 1 else f"/{book.spec.options_at(position).prefix}"
+        yield f"{format_address(position)}{length}"
 
 
 def drain_document(read: ReadPools, key: PoolId, ranges: Sequence[AddressRange]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_why_explains_addresses_that_are_held_kept_back_and_free(site: Site, pla
     )
     assert "pre-allocated in IPPool" in asked(site, place, "why", "192.0.2.15")
     assert "free in IPPool" in asked(site, place, "why", "192.0.2.12")
-    assert asked(site, place, "why", "198.51.100.1") == "198.51.100.1: in no IPPool here\n"
+    assert asked(site, place, "why", "198.51.100.1") == "198.51.100.1: in no pool here\n"
     place.patch(
         IP_POOL, "machines", {"spec": {"pools": [{"subnet": "192.0.2.0/24"}], "tenure": {"drain": ["192.0.2.99"]}}}
     )

@@ -1,6 +1,7 @@
 """``tenure ipam why``, ``free`` and ``history``: who has an address of a cluster, what is free, who had it before."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,14 +14,14 @@ from tenure.doors.cli.output.json_documents import explanation_document, history
 from tenure.doors.cli.output.print_answer import answer, fields, table
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.addressing.addresses import format_address, parse_address
-from tenure.kernel.errors import NotFound, TenureError
+from tenure.kernel.errors import Invalid, NotFound, TenureError
 from tenure.kernel.holdings.tenures import History
 from tenure.service.read.explain import Explanation
 
 if TYPE_CHECKING:
     from tenure.integrations.kubernetes.metal3.explain_address import AddressFinding
-    from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
-    from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding
+    from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, PoolKind
+    from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding, PoolSpec
     from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
 
 NEXT = 5
@@ -40,6 +41,8 @@ def why(session: Session, address: str, everywhere: bool, **place: Any) -> None:
     Where a pool is bound to a ledger, the ledger is asked, too: its network may be shared with others. The ledger is
     the one of the pool's Secret, or the one that --server or --store names. One that cannot be asked is named.
 
+    Pools are IPPools and those of the in-cluster provider; those of the whole cluster belong to every namespace.
+
     For example:
       tenure ipam why 192.0.2.10
       tenure ipam why 192.0.2.10 --all-namespaces
@@ -47,12 +50,19 @@ def why(session: Session, address: str, everywhere: bool, **place: Any) -> None:
     position = parse_address(address)
 
     unasked: dict[str, str] = {}
+    unread: dict[str, str] = {}
 
     async def ask(cluster: ReachedCluster) -> "tuple[list[AddressFinding], list[tuple[str, Explanation]]]":
         from tenure.integrations.kubernetes.metal3.explain_address import explain_address
+        from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
         from tenure.integrations.kubernetes.metal3.read_pools import read_pools
 
-        read = await read_pools(cluster.client, "" if everywhere else cluster.namespace)
+        def has_it(pool: "PoolId", spec: "PoolSpec") -> bool:
+            return spec.entry_at(position) is not None
+
+        namespace = "" if everywhere else cluster.namespace
+        read = await read_pools(cluster.client, namespace, list(POOL_KINDS.values()), has_it)
+        unread.update(read.unread)
         told = []
         for pool, binding in _networks(read).items():
             try:
@@ -66,14 +76,20 @@ def why(session: Session, address: str, everywhere: bool, **place: Any) -> None:
     known = [(network, each) for network, each in told if each.findings]
     document = {
         "address": format_address(position),
-        "pools": [{**dataclasses.asdict(each), "pool": each.pool.path} for each in found],
+        "pools": [{**dataclasses.asdict(each), "pool": each.pool.path, "kind": each.pool.kind} for each in found],
         "ledgers": [{"network": network, **explanation_document(each)} for network, each in known],
         "unasked": unasked,
+        "unread": unread,
     }
     lines = [f"{format_address(position)}: {each.text}" for each in found]
     lines += [f"in the ledger: {each}" for _, each in known]
     lines += [f"the ledger of IPPool {pool} could not be asked: {reason}" for pool, reason in unasked.items()]
-    answer(session, document, "\n".join(lines) or f"{format_address(position)}: in no IPPool here")
+    answer(session, document, "\n".join(lines) or f"{format_address(position)}: in no pool here{_but(unread)}")
+
+
+def _but(unread: dict[str, str]) -> str:
+    """Return which kinds of pools may have an address all the same."""
+    return f"; {', '.join(f'{kind}s' for kind in unread)} cannot be read with your rights" if unread else ""
 
 
 def _networks(read: "ReadPools") -> "dict[PoolId, LedgerBinding]":
@@ -90,24 +106,25 @@ def _networks(read: "ReadPools") -> "dict[PoolId, LedgerBinding]":
 @cluster_options
 @pass_session
 def free(session: Session, pool: str, **place: Any) -> None:
-    """Count what is free in an IPPool, and name the addresses that claims would get next.
+    """Count what is free in a pool, and name the addresses that claims would get next.
 
-    It is counted from the IPAddress objects of both kinds and, where the pool is bound to a ledger, from what the
-    ledger holds. A random pool names free addresses that may be given next.
+    The pool is an IPPool or one of the in-cluster provider. Where several have one name, say KIND/NAME. Of a pool of
+    prefixes, prefixes are counted. It is counted from the IPAddress objects of both kinds and, where the pool is bound
+    to a ledger, from what the ledger holds. A random pool names free addresses that may be given next.
 
     For example:
       tenure ipam free machines
+      tenure ipam free ippool/machines
       tenure ipam free machines --json
     """
 
     async def ask(cluster: ReachedCluster) -> dict[str, Any]:
         from tenure.integrations.kubernetes.metal3.free_addresses import count_free
-        from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
         from tenure.integrations.kubernetes.metal3.read_pools import read_pools
 
-        key = PoolId(cluster.namespace, pool)
-        read = await read_pools(cluster.client, cluster.namespace)
-        read.pool(key)
+        kinds, name = _named(pool)
+        read = await read_pools(cluster.client, cluster.namespace, kinds, lambda each, spec: each.name == name)
+        key = read.pool_named(name)
         binding = read.spec_of(key).spec.ledger
         if binding is None:
             return await count_free(read, key, None, NEXT)
@@ -115,7 +132,20 @@ def free(session: Session, pool: str, **place: Any) -> None:
             return await count_free(read, key, ledger, NEXT)
 
     document = run_on_cluster(**place, work=ask)
-    answer(session, document, fields({name: value for name, value in document.items() if value != []}))
+    shown = {name: value for name, value in document.items() if value != [] and (name, value) != ("kind", "IPPool")}
+    answer(session, document, fields(shown))
+
+
+def _named(pool: str) -> "tuple[Sequence[PoolKind], str]":
+    """Return the kinds of pools that NAME or KIND/NAME may be of, and the name; kinds are written as kubectl does."""
+    from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
+
+    kind, _, name = pool.rpartition("/")
+    every = list(POOL_KINDS.values())
+    found = [each for each in every if kind.lower() in ("", each.type.kind.lower(), each.type.plural)]
+    if not found:
+        raise Invalid(f"{kind} is no kind of pools: name one of {', '.join(POOL_KINDS)}", field="pool")
+    return found, name
 
 
 @command("history")

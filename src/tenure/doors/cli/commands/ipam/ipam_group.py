@@ -20,7 +20,7 @@ VERBS = {
 
 @click.group("ipam", cls=LazyNoun, sections=VERBS)
 def ipam() -> None:
-    """Ask about IPPools of a Kubernetes cluster; move their addresses into a ledger, and out again.
+    """Ask about pools of a Kubernetes cluster; move addresses of IPPools into a ledger, and out again.
 
     As a plug-in the same commands are `kubectl tenure …`.
 

@@ -38,7 +38,7 @@ def drain(session: Session, pool: str, ranges: tuple[str, ...], **place: Any) ->
         from tenure.integrations.kubernetes.metal3.read_pools import read_pools
 
         key = PoolId(cluster.namespace, pool)
-        read = await read_pools(cluster.client, cluster.namespace)
+        read = await read_pools(cluster.client, cluster.namespace, is_asked=lambda each, spec: each == key)
         read.pool(key)
         return drain_document(read, key, wanted)
 
