@@ -46,6 +46,7 @@ class _Worker:
         self.pid = pid
         self.line = line
         self.tests: deque[int] = deque()  # what was handed out and not heard of yet; the first one is running
+        self.group: deque[int] = deque()  # what it gets next
         self.is_last_told = False
 
     def hand_out(self, test: int | None) -> None:
@@ -100,12 +101,17 @@ class _Leader:
         self._feed(worker)
 
     def _feed(self, worker: _Worker) -> None:
-        """Keep a worker in work: to tear down what nobody needs after a test, it has to know the next one."""
-        while self._groups and len(worker.tests) < 2:
-            for test in self._groups.popleft():
-                worker.tests.append(test)
-                worker.hand_out(test)
-        if not self._groups and not worker.is_last_told:
+        """Keep a worker in work: to tear down what nobody needs after a test, it has to know the next one.
+
+        It gets no more than these two, for a line has little room: with a group of a thousand, the leader would wait
+        for the worker to read, and the worker for the leader to hear of tests that it has run.
+        """
+        while len(worker.tests) < 2 and (worker.group or self._groups):
+            if not worker.group:
+                worker.group.extend(self._groups.popleft())
+            worker.tests.append(worker.group.popleft())
+            worker.hand_out(worker.tests[-1])
+        if not worker.group and not self._groups and not worker.is_last_told:
             worker.is_last_told = True
             worker.hand_out(None)
 
@@ -135,8 +141,8 @@ class _Leader:
         _, status = os.waitpid(worker.pid, 0)
         if worker.tests:
             self._fail(self._session.items[worker.tests.popleft()], os.waitstatus_to_exitcode(status))
-        if worker.tests:
-            self._groups.appendleft([*worker.tests])
+        if left := [*worker.tests, *worker.group]:
+            self._groups.appendleft(left)
         if self._groups:
             self._hire(worker.number)
 

@@ -48,10 +48,23 @@ def test_together(number):
 """
 
 
-def run_in_workers(folder: Path, *words: str) -> str:
-    """Run the tests above in two workers; return what was printed."""
+MANY = """
+import pytest
+
+@pytest.mark.one_worker("together")
+@pytest.mark.parametrize("number", range(1500))
+def test_together(number):
+    pass
+
+def test_apart():
+    pass
+"""
+
+
+def run_in_workers(folder: Path, *words: str, tests: str = TESTS) -> str:
+    """Run tests in two workers; return what was printed."""
     (folder / "conftest.py").write_text(CONFTEST, "utf-8")
-    (folder / "test_sample.py").write_text(TESTS, "utf-8")
+    (folder / "test_sample.py").write_text(tests, "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = one_worker\n", "utf-8")
     settings = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-rf", "--basetemp", str(folder / "base"), *words]
@@ -83,6 +96,12 @@ def test_every_test_runs_once_and_a_worker_that_dies_fails_one_test(tmp_path: Pa
     assert "its worker died with exit code 3" in printed
     assert len(list((tmp_path / "base").glob("worker*/test_plain_*_0"))) == 20
     assert list(tmp_path.glob("torn-down-*"))
+
+
+def test_a_group_may_have_more_tests_than_a_line_to_a_worker_has_room_for(tmp_path: Path) -> None:
+    printed = run_in_workers(tmp_path, tests=MANY)
+
+    assert "1501 passed" in printed, printed
 
 
 def test_a_run_ends_at_its_first_failure_when_asked_to(tmp_path: Path) -> None:
