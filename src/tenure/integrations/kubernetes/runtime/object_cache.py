@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tenure.integrations.kubernetes.runtime.packed_objects import PackedObjects
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of, version_of
 
 LOG = logging.getLogger(__name__)
@@ -28,6 +29,36 @@ class Delta:
         return key_of(self.after or self.before or {})
 
 
+class KeyIndex:
+    """Keys of objects by a value that an indexer gave them. Most values have one object, and need no set for it."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, Key | set[Key]] = {}
+
+    def get(self, value: str) -> list[Key]:
+        """Return the keys under a value, in order."""
+        known = self._keys.get(value)
+        if known is None:
+            return []
+        return sorted(known) if isinstance(known, set) else [known]
+
+    def add(self, value: str, key: Key) -> None:
+        """Put a key under a value."""
+        known = self._keys.setdefault(value, key)
+        if isinstance(known, set):
+            known.add(key)
+        elif known != key:
+            self._keys[value] = {known, key}
+
+    def discard(self, value: str, key: Key) -> None:
+        """Take a key away from a value."""
+        known = self._keys.get(value)
+        if isinstance(known, set):
+            known.discard(key)
+        if not known or known == key:
+            self._keys.pop(value, None)
+
+
 class ObjectCache:
     """A cache that never goes back in time.
 
@@ -36,15 +67,14 @@ class ObjectCache:
     can be entered at once (``saw``, ``saw_gone``), and the watch may bring them again. The watch may also be ahead of a
     list that is still being read (``reading_list``).
 
-    Cost: O(1) a change, plus O(values) for each indexer.
+    Cost: O(1) a change, plus O(values) for each indexer, which is a pure function of the object; memory as
+    ``PackedObjects`` says.
     """
 
     def __init__(self, indexers: Mapping[str, Indexer] | None = None) -> None:
-        self._objects: dict[Key, Object] = {}
+        self._objects = PackedObjects()
         self._indexers = dict(indexers or {})
-        self._index: dict[str, dict[str, set[Key]]] = {name: {} for name in self._indexers}
-        self._values: dict[Key, dict[str, set[str]]] = {}
-        """Under which values each object stands in the indexes; empty without indexers."""
+        self._index = {name: KeyIndex() for name in self._indexers}
         self._gone: dict[str, int] = {}
         """Objects whose deletion was answered to this process and not yet seen in the watch: identity, last version."""
         self._ended: set[str] = set()
@@ -60,7 +90,7 @@ class ObjectCache:
         return len(self._objects)
 
     def __iter__(self) -> Iterator[Object]:
-        return iter(list(self._objects.values()))
+        return iter(self._objects)
 
     def get(self, key: Key) -> Object | None:
         """Return an object, or nothing."""
@@ -68,7 +98,7 @@ class ObjectCache:
 
     def by_index(self, name: str, value: str) -> list[Object]:
         """Return the objects that an indexer puts under a value, in the order of their names."""
-        return [self._objects[key] for key in sorted(self._index[name].get(value, ()))]
+        return [found for key in self._index[name].get(value) if (found := self._objects.get(key)) is not None]
 
     def saw(self, object: Object, *, watched: bool = False) -> Delta | None:
         """Enter an object that was watched, or returned by a write; nothing if it is not news."""
@@ -80,9 +110,9 @@ class ObjectCache:
     def saw_gone(self, object: Object, *, answered: bool = False) -> Delta | None:
         """Remove an object that is gone; ``answered``: the watch has not said so yet, and may still bring it."""
         uid, key = uid_of(object), key_of(object)
-        before = self._objects.get(key)
+        before = self._objects.head(key)
         if answered:
-            is_there = before is not None and uid_of(before) == uid
+            is_there = before is not None and before.uid == uid
             # Else the watch has brought the deletion already, and would never clear the note away.
             if is_there or version_of(object) > max(self.listed, self.reached):
                 self._gone[uid] = version_of(object)
@@ -90,10 +120,9 @@ class ObjectCache:
             self._gone.pop(uid, None)
             if self._lists:
                 self._ended.add(uid)
-        if before is None or (uid_of(before) != uid and version_of(before) > version_of(object)):
+        if before is None or (before.uid != uid and before.version > version_of(object)):
             return None
-        self._put(key, None)
-        return Delta(before, None)
+        return self._take_out(key)
 
     def passed(self, version: int) -> None:
         """Note that the watch, or the list it begins with, has brought everything up to a version."""
@@ -132,10 +161,9 @@ class ObjectCache:
             known = restored.pop(delta.key, None) if delta is not None else None
             deltas.append(Delta(known.before, object) if known is not None else delta)
         deltas = [*restored.values(), *deltas]
-        for key, object in list(self._objects.items()):
-            if uid_of(object) not in identities and version_of(object) <= version:
-                self._put(key, None)
-                deltas.append(Delta(object, None))
+        for key, head in self._objects.heads():
+            if head.uid not in identities and head.version <= version:
+                deltas.append(self._take_out(key))
         # The watch brings nothing of an object that is newer than a list without it; ``saw`` passes the rest over.
         self._gone = {uid: last for uid, last in self._gone.items() if uid in identities or last > version}
         self.listed = version
@@ -143,9 +171,7 @@ class ObjectCache:
 
     def clear(self) -> list[Delta]:
         """Forget everything, versions included, and return what is gone by that."""
-        gone = [Delta(object, None) for object in self._objects.values()]
-        for delta in gone:
-            self._put(delta.key, None)
+        gone = [self._take_out(key) for key, _ in self._objects.heads()]
         self._gone.clear()
         self._ended.clear()
         self.listed = self.reached = 0
@@ -156,32 +182,33 @@ class ObjectCache:
         if uid_of(object) in self._gone or uid_of(object) in self._ended:
             return None
         key, version = key_of(object), version_of(object)
+        known = self._objects.head(key)
+        # A newer version that the list should have, and has not, is from before a restore of a backup.
+        if known is not None and (known.version == version or known.version > max(version, as_of)):
+            return None
         before = self._objects.get(key)
-        if before is not None:
-            known = version_of(before)
-            # A newer version that the list should have, and has not, is from before a restore of a backup.
-            if known == version or known > max(version, as_of):
-                return None
-        self._put(key, object)
+        key = self._objects.put(object)
+        self._note(key, before, object)
         return Delta(before, object, is_one_write)
 
-    def _put(self, key: Key, after: Object | None) -> None:
-        values = self._values_of(after) if after is not None else {}
-        for name, old in self._values.pop(key, {}).items():
-            for value in old:
-                keys = self._index[name][value]
-                keys.discard(key)
-                if not keys:
-                    del self._index[name][value]
-        if after is None:
-            del self._objects[key]
+    def _take_out(self, key: Key) -> Delta:
+        """Remove an object that is there."""
+        before = self._objects.get(key)
+        self._objects.remove(key)
+        self._note(key, before, None)
+        return Delta(before, None)
+
+    def _note(self, key: Key, before: Object | None, after: Object | None) -> None:
+        """Bring the indexes up to date."""
+        if not self._indexers:
             return
-        self._objects[key] = after
-        if values:
-            self._values[key] = values
-        for name, new in values.items():
-            for value in new:
-                self._index[name].setdefault(value, set()).add(key)
+        old, new = (self._values_of(object) if object is not None else {} for object in (before, after))
+        for name, index in self._index.items():
+            was, is_now = old.get(name, set()), new.get(name, set())
+            for value in was - is_now:
+                index.discard(value, key)
+            for value in is_now - was:
+                index.add(value, key)
 
     def _values_of(self, object: Object) -> dict[str, set[str]]:
         """Return the values of an object by indexer; an indexer that raises gives none.
