@@ -30,7 +30,7 @@ from bench.kubernetes_cases import (
     CLAIMS_OURS,
     CLAIMS_UNTHROTTLED,
 )
-from tenure.integrations.kubernetes.runtime import serving_certificates
+from tenure.integrations.kubernetes.runtime.webhooks import serving_certificates
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 
 Running = AbstractContextManager["subprocess.Popen[bytes]"]

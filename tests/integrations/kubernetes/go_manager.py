@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tools.build_kube import find_program
 
-from tenure.integrations.kubernetes.runtime import serving_certificates
+from tenure.integrations.kubernetes.runtime.webhooks import serving_certificates
 from tests.infrastructure.free_port import free_port
 from tests.infrastructure.kube import ADMIN, KubeServer
 

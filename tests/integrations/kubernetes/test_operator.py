@@ -31,7 +31,7 @@ from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.process_probes import Sample, exposition
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE, Key, key_of
-from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 from tests.infrastructure.forked_tenure import ForkedTenure, run_forked
 from tests.infrastructure.kube import NOBODY, OPERATOR, KubeServer, fresh_namespace

@@ -14,8 +14,8 @@ import pytest
 from tenure.integrations.kubernetes import operator as shell
 from tenure.integrations.kubernetes.metal3 import ipam_controller
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
-from tenure.integrations.kubernetes.runtime.mounted_certificate import show_mounted
-from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
+from tenure.integrations.kubernetes.runtime.webhooks.mounted_certificate import show_mounted
+from tenure.integrations.kubernetes.runtime.webhooks.serving_certificates import make_certificate
 from tests.infrastructure.free_port import free_port
 from tests.infrastructure.kube import OPERATOR, KubeServer
 

@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL
-from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
-from tenure.integrations.kubernetes.runtime.webhook_host import Admission, AdmissionRequest, Decision, WebhookHost
+from tenure.integrations.kubernetes.runtime.webhooks import serving_certificates
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import (
+    Admission,
+    AdmissionRequest,
+    Decision,
+    WebhookHost,
+)
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.cluster import PLACES, create

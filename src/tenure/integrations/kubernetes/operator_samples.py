@@ -5,7 +5,7 @@ from typing import Any
 
 from tenure.integrations.kubernetes.runtime.process_probes import Sample
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
-from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 
 

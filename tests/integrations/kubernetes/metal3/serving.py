@@ -25,8 +25,8 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS,
 from tenure.integrations.kubernetes.metal3_data.render_controller import RenderController
 from tenure.integrations.kubernetes.operator_context import Controller
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
-from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
+from tenure.integrations.kubernetes.runtime.webhooks import serving_certificates
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import ADMIN, OPERATOR, KubeServer
 from tests.integrations.kubernetes.cluster import PLACES

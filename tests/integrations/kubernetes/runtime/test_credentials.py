@@ -18,7 +18,7 @@ from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, from_kubeconfig, from_service_account
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
-from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
+from tenure.integrations.kubernetes.runtime.webhooks.serving_certificates import make_certificate
 from tests.infrastructure.kube import ADMIN, KubeServer
 
 

@@ -34,11 +34,11 @@ from tenure.integrations.kubernetes.operator_samples import queue_samples, webho
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.leader_lease import NotLeading
-from tenure.integrations.kubernetes.runtime.mounted_certificate import show_mounted
 from tenure.integrations.kubernetes.runtime.process_probes import Sample
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
-from tenure.integrations.kubernetes.runtime.webhook_certificates import WebhookCertificates
-from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
+from tenure.integrations.kubernetes.runtime.webhooks.mounted_certificate import show_mounted
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_certificates import WebhookCertificates
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 
 LOG = logging.getLogger(__name__)

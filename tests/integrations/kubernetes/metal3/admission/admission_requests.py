@@ -19,7 +19,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
-from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest, Decision
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest, Decision
 
 NAMESPACE = "m3"
 

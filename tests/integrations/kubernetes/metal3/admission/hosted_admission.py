@@ -31,8 +31,8 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.runtime.resource_types import Object
-from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
-from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
+from tenure.integrations.kubernetes.runtime.webhooks.serving_certificates import make_certificate
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
 from tests.infrastructure.kube import ADMIN, KubeServer
 from tests.integrations.kubernetes.cluster import PLACES, create

@@ -11,7 +11,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, text
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.resource_types import Object
-from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
 from tenure.kernel.addressing.addresses import format_address
 
 

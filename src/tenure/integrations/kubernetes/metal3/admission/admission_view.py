@@ -9,7 +9,7 @@ from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, SpecFault
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, label_steps
 from tenure.integrations.kubernetes.runtime.resource_types import Object
-from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
 
 
 class AdmissionView(Protocol):

@@ -24,7 +24,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.patches import pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
-from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
 from tenure.kernel.addressing.ranges import parse_range
 from tenure.kernel.errors import Invalid
 

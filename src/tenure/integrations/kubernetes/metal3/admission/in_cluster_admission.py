@@ -25,7 +25,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
-from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import AddressRange, merge
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
-from tenure.integrations.kubernetes.runtime.webhook_host import Decision
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import Decision
 
 MOST_FAULTS, LONGEST_VALUE = 100, 200
 """An answer must stay readable, and small enough for the API server to take it."""

@@ -28,7 +28,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import IN_CLUSTER_POOLS
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
-from tenure.integrations.kubernetes.runtime.webhook_host import Admission, AdmissionRequest, Decision
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import Admission, AdmissionRequest, Decision
 
 DELETE = "DELETE"
 NOT_READY = Decision(

@@ -25,7 +25,7 @@ from tenure.integrations.kubernetes.metal3.objects.pool_spec import (
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.runtime.patches import Step
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
-from tenure.integrations.kubernetes.runtime.webhook_host import AdmissionRequest
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, family_of, format_address
 from tenure.kernel.picking.policies import POLICIES
 

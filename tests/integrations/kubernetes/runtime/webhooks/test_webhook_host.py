@@ -16,13 +16,21 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, WriteConflict
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.kubernetes.runtime.resource_types import SECRET, Object, ResourceType
-from tenure.integrations.kubernetes.runtime.webhook_certificates import CertificateTimes, WebhookCertificates
-from tenure.integrations.kubernetes.runtime.webhook_host import Admission, AdmissionRequest, Decision, WebhookHost
+from tenure.integrations.kubernetes.runtime.webhooks import serving_certificates
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_certificates import (
+    CertificateTimes,
+    WebhookCertificates,
+)
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import (
+    Admission,
+    AdmissionRequest,
+    Decision,
+    WebhookHost,
+)
 from tests.infrastructure.kube import OPERATOR, KubeServer, private_kube
 from tests.integrations.kubernetes.cluster import PLACES, create, install
 

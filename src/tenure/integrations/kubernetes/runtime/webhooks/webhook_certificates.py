@@ -12,14 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
-from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectMissing
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.patches import guarded, pointer
 from tenure.integrations.kubernetes.runtime.resource_types import SECRET, Object, ResourceType
-from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
+from tenure.integrations.kubernetes.runtime.webhooks import serving_certificates
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import WebhookHost
 
 LOG = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from tenure.integrations.kubernetes.runtime import serving_certificates
 from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.kubernetes.runtime.webhooks import serving_certificates
 
 LOG = logging.getLogger(__name__)
 

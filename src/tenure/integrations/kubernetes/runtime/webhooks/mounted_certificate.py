@@ -5,8 +5,8 @@ import logging
 import ssl
 from pathlib import Path
 
-from tenure.integrations.kubernetes.runtime.webhook_certificates import CERTIFICATE, KEY
-from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_certificates import CERTIFICATE, KEY
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import WebhookHost
 
 LOG = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ import datetime as dt
 import ssl
 from pathlib import Path
 
-from tenure.integrations.kubernetes.runtime import serving_certificates
-from tenure.integrations.kubernetes.runtime.mounted_certificate import show_mounted
-from tenure.integrations.kubernetes.runtime.webhook_host import WebhookHost
+from tenure.integrations.kubernetes.runtime.webhooks import serving_certificates
+from tenure.integrations.kubernetes.runtime.webhooks.mounted_certificate import show_mounted
+from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import WebhookHost
 
 
 def put(folder: Path) -> ssl.SSLContext:

@@ -1,0 +1,1 @@
+"""What controllers stand on, with a real API server, and one that misbehaves on purpose."""
