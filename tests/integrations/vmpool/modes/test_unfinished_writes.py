@@ -149,3 +149,51 @@ async def test_vs1_an_answer_that_is_lost_is_settled_by_reading(cells: ModeStage
         assert await pool.get(f"id-{number}") == given
         assert await pool.deallocate(f"id-{number}") is True
     assert await pool.list() == []
+
+
+def pauses_at(number: int, reached: asyncio.Event, woken: asyncio.Event) -> Trouble:
+    """Hold back the write of a number until it is woken."""
+    writes = 0
+
+    async def trouble(word: str, send: Send) -> Object:
+        nonlocal writes
+        writes += word != "get"
+        if writes == number and word != "get":
+            reached.set()
+            await woken.wait()
+        return await send()
+
+    return trouble
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+async def test_the_owner_of_a_claim_and_the_caller_that_gives_it_up_agree_whoever_sleeps(
+    cells: ModeStage, number: int
+) -> None:
+    """The owner sleeps before its second write, and wakes while the other one sleeps before one of its own."""
+    slow_client, quick_client = await cells.stage.client(), await cells.stage.client()
+    slow = await cells.pool(*SIX, client=slow_client)
+    quick = await cells.pool(*SIX, client=quick_client, node_name="node-2")
+    await slow.read()
+    await quick.read()
+    first, second, wake_first, wake_second = (asyncio.Event() for _ in range(4))
+    slow_client.trouble = pauses_at(2, first, wake_first)
+    quick_client.trouble = pauses_at(number, second, wake_second)
+    sleeping = asyncio.create_task(slow.allocate("id"))
+    waiting = asyncio.create_task(first.wait())
+    await asyncio.wait({sleeping, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+
+    other = asyncio.create_task(quick.allocate("id"))
+    reached = asyncio.create_task(second.wait())
+    await asyncio.wait({other, reached}, return_when=asyncio.FIRST_COMPLETED)
+    reached.cancel()
+    wake_first.set()
+    await asyncio.wait({sleeping}, timeout=1.0)
+    wake_second.set()
+    given = [await sleeping, await other]
+
+    assert given[0].ip == given[1].ip
+    assert [each.ip for each in await quick.list()] == [given[0].ip]
+    assert await quick.get("id") == await slow.get("id") == given[0]
+    assert (await quick.repair()).unfinished == 0

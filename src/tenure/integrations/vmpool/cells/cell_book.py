@@ -11,6 +11,7 @@ What to know beyond the port:
 * Changes are numbered ``revision * 2048 + place in the revision``. They reach as far back as the history of the API
   server; a cursor from before raises ``CursorExpired``. A reading of the log costs a small write.
 * Nothing cools: a ticket that asks for it is refused.
+* An address that was held once keeps a small cell for ever, which says that it is free.
 """
 
 import asyncio
@@ -104,7 +105,7 @@ class CellBook:
             return
 
     async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict | Failed]:
-        """Create holdings, each for itself. Cost: for each two writes and a read, and two reads for all."""
+        """Create holdings, each for itself. Cost: for each two writes, and two reads for all."""
         if not await self._has_version(space, version):
             return [AGAIN] * len(wishes)
         turns, now = asyncio.Semaphore(AT_ONCE), self._clock()
@@ -134,7 +135,7 @@ class CellBook:
         return Verdict(outcome, row), answer.pair
 
     async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | Failed | None]:
-        """End holdings, each for itself. Cost: four reads, a write for the log and two removals each."""
+        """End holdings, each for itself. Cost: four reads and two writes each."""
         return await asyncio.gather(*(self._release(space, ticket) for ticket in tickets))
 
     async def _release(self, space: SpaceId, ticket: Ticket) -> Row | Failed | None:
@@ -158,7 +159,7 @@ class CellBook:
             yield rows[start : start + PAGE]
 
     async def by_owner(self, owners: Sequence[str]) -> Sequence[Row]:
-        """Find holdings by owner. Cost: a list and three reads for each holding."""
+        """Find holdings by owner. Cost: a list and two reads for each holding."""
         found: list[Row] = []
         for owner in owners:
             snapshot = await self.cells.all(claim_group(owner))

@@ -13,6 +13,8 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object
 
 CLAIM, ADDRESS = "c-", "a-"
 """How names of claims and of addresses begin."""
+FREE_TEXT = '{"free": true'
+"""How the text of an address begins that nobody has: a store has to find the others without reading them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,19 @@ class CellEvent:
 class CellTaken(Exception):
     """A cell is not as it was seen; nothing was written of the whole swap."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, found: StoredCell | None = None) -> None:
         super().__init__(f"{name} has changed")
         self.name = name
+        self.found = found
+        """The cell as it is, where the store has read it; a hint, since it may have changed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressLook:
+    """Which cells of addresses are somebody's, and those that say that nobody has them."""
+
+    held: frozenset[str]
+    free: Mapping[str, StoredCell]
 
 
 class CellStore(Protocol):
@@ -85,14 +97,19 @@ class CellStore(Protocol):
     async def all(self, group: str = "") -> CellSnapshot:
         """Read all cells, or the claims of one group."""
 
-    async def names(self) -> set[str]:
-        """Read the names of all cells of addresses."""
+    async def look(self) -> AddressLook:
+        """Read which addresses are held: their names alone, and those cells that are free; not of one moment."""
 
     async def events(self, after: int, limit: int) -> list[CellEvent]:
         """Read what has become of cells behind a revision, in order; those of one revision together.
 
         More than the limit may come. Raise ``CursorExpired`` if the store has forgotten.
         """
+
+
+def is_free_text(text: str) -> bool:
+    """Return whether a cell of an address says that nobody has it."""
+    return text.startswith(FREE_TEXT)
 
 
 def digest(*words: str, length: int = 40) -> str:

@@ -24,6 +24,7 @@ from tenure.integrations.vmpool.cells.cell_requests import CellRequests
 from tenure.integrations.vmpool.cells.cell_store import (
     ADDRESS,
     CLAIM,
+    AddressLook,
     CellChange,
     CellEvent,
     CellSnapshot,
@@ -31,12 +32,15 @@ from tenure.integrations.vmpool.cells.cell_store import (
     StoredCell,
     digest,
     group_of,
+    is_free_text,
 )
 from tenure.integrations.vmpool.config_map_swap import CONFIG_MAP
 from tenure.integrations.vmpool.pool_errors import WRITE_FAILED, PoolNamespaceMissing
 from tenure.kernel.errors import CursorExpired
 
 POOL_LABEL, PART_LABEL, GROUP_LABEL = "tenure.dev/pool", "tenure.dev/part", "tenure.dev/group"
+HELD_PART, FREE_PART = ADDRESS[:-1], "free"
+"""The parts of addresses, which the server can list apart."""
 TEXT = "cell"
 PAGE = 500
 LONGEST_LABEL = 63
@@ -82,11 +86,13 @@ class ObjectCells:
         cells = [self._cell(each) for page in pages for each in page["items"] or ()]
         return CellSnapshot({cell.name: cell for cell in cells}, version_of(pages[0]))
 
-    async def names(self) -> set[str]:
-        """Read the names of all addresses. Cost: a request for 500, without what they hold."""
-        query = f",{PART_LABEL}={ADDRESS[:-1]}"
-        pages = [page async for page in self._pages(query, ONLY_METADATA)]
-        return {self._name_of(each) for page in pages for each in page["items"] or ()}
+    async def look(self) -> AddressLook:
+        """Read which addresses are held. Cost: a request for 500 that are, without what they hold, and for 500 free."""
+        named = [page async for page in self._pages(f",{PART_LABEL}={HELD_PART}", ONLY_METADATA)]
+        held = frozenset(self._name_of(each) for page in named for each in page["items"] or ())
+        pages = [page async for page in self._pages(f",{PART_LABEL}={FREE_PART}")]
+        free = [self._cell(each) for page in pages for each in page["items"] or ()]
+        return AddressLook(held, {cell.name: cell for cell in free if cell.name not in held})
 
     async def events(self, after: int, limit: int) -> list[CellEvent]:
         """Read events from the server's history. Cost: a small write, and a watch until its event comes."""
@@ -143,7 +149,10 @@ class ObjectCells:
 
     async def _replace(self, change: CellChange) -> StoredCell:
         assert change.seen is not None
-        document = {**change.seen.object, "data": {TEXT: change.text}}
+        assert change.text is not None
+        metadata = change.seen.object["metadata"]
+        labels = {**(metadata.get("labels") or {}), **self._labels(change.name, change.text)}
+        document = {**change.seen.object, "metadata": {**metadata, "labels": labels}, "data": {TEXT: change.text}}
         try:
             return self._cell(await self._written(lambda: self.client.replace(CONFIG_MAP, document)))
         except (WriteConflict, ObjectMissing):
@@ -163,7 +172,7 @@ class ObjectCells:
         """Return a cell that has our text, by a write whose answer was lost; else raise ``CellTaken``."""
         found = await self._read(change.name)
         if found is None or found.text != change.text:
-            raise CellTaken(change.name)
+            raise CellTaken(change.name, found)
         return found
 
     async def _written(self, ask: Any) -> Object:
@@ -182,13 +191,18 @@ class ObjectCells:
             return version_of(written[BEACON].object)
 
     def _new(self, name: str, text: str) -> Object:
-        labels = dict([self._selector.split("=", 1)])
-        if name.startswith((CLAIM, ADDRESS)):
-            labels[PART_LABEL] = name.partition("-")[0]
-        if group := group_of(name):
-            labels[GROUP_LABEL] = group
-        metadata = {"name": self._object_name(name), "namespace": self.namespace, "labels": labels}
+        metadata = {
+            "name": self._object_name(name), "namespace": self.namespace, "labels": self._labels(name, text),
+        }  # fmt: skip
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {TEXT: text}}
+
+    def _labels(self, name: str, text: str) -> dict[str, str]:
+        labels = dict([self._selector.split("=", 1)])
+        if name.startswith(CLAIM):
+            labels |= {PART_LABEL: CLAIM[:-1], GROUP_LABEL: group_of(name)}
+        elif name.startswith(ADDRESS):
+            labels[PART_LABEL] = FREE_PART if is_free_text(text) else HELD_PART
+        return labels
 
     def _object_name(self, name: str) -> str:
         return f"{self.root}.{name}"

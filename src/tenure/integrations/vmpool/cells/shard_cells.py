@@ -19,6 +19,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object, versio
 from tenure.integrations.vmpool.cells.cell_requests import CellRequests
 from tenure.integrations.vmpool.cells.cell_store import (
     ADDRESS,
+    AddressLook,
     CellChange,
     CellEvent,
     CellSnapshot,
@@ -26,6 +27,7 @@ from tenure.integrations.vmpool.cells.cell_store import (
     StoredCell,
     digest,
     group_of,
+    is_free_text,
 )
 from tenure.integrations.vmpool.config_map_swap import CONFIG_MAP, TOO_LONG, StoredPool
 from tenure.integrations.vmpool.pool_errors import WRITE_FAILED, PoolNamespaceMissing, PoolTooLarge, PoolWriteRefused
@@ -95,7 +97,7 @@ class ShardCells:
                 if not is_fresh:
                     continue
                 if not _is_done(object, changes):
-                    raise CellTaken(taken)
+                    raise CellTaken(taken, _cell(taken, object))
                 return {cell.name: cell for cell in _cells(object)}
             try:
                 return await self._write(shard, object, changes)
@@ -111,9 +113,12 @@ class ShardCells:
         kept = {cell.name: cell for cell in cells if not group or group_of(cell.name) == group}
         return CellSnapshot(kept, max((version_of(each) for each in objects if each), default=0))
 
-    async def names(self) -> set[str]:
-        """Read the names of all addresses. Cost: all shards."""
-        return {name for name in (await self.all()).cells if name.startswith(ADDRESS)}
+    async def look(self) -> AddressLook:
+        """Read which addresses are held. Cost: all shards."""
+        cells = (await self.all()).cells
+        addresses = {name: cell for name, cell in cells.items() if name.startswith(ADDRESS)}
+        free = {name: cell for name, cell in addresses.items() if is_free_text(cell.text)}
+        return AddressLook(frozenset(addresses.keys() - free.keys()), free)
 
     async def events(self, after: int, limit: int) -> list[CellEvent]:
         """Read what shards had in them in the server's history, and what was different from one to the next."""

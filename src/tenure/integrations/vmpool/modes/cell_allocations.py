@@ -36,14 +36,14 @@ class CellAllocations:
         self._pairs = ClaimPairs(self.cells)
 
     async def take(self, entry: VMAllocation, offers: AsyncIterable[str]) -> TakenVM | None:
-        """Give an id a VM. Cost: two writes and a read, or one swap where both cells are near."""
+        """Give an id a VM. Cost: two writes, or one swap where both cells are near."""
         answer = await self._pairs.hold(claim_cell(entry.allocation_id), _offered(entry, offers))
         if answer.outcome is HoldOutcome.TAKEN or answer.pair is None:
             return None
         return TakenVM(_entry(answer.pair), answer.outcome is HoldOutcome.GRANTED, answer.tries)
 
     async def drop(self, entry: VMAllocation) -> bool:
-        """End an allocation. Cost: two reads and two removals."""
+        """End an allocation. Cost: two reads and two writes."""
         return await self._pairs.release(_pair(entry))
 
     async def exchange(self, entry: VMAllocation, new: VMAllocation) -> bool:
@@ -53,7 +53,7 @@ class CellAllocations:
         return found is not None
 
     async def of_id(self, allocation_id: str) -> VMAllocation | None:
-        """Return what an id has. Cost: three reads, or one if it has nothing."""
+        """Return what an id has. Cost: two reads, or one if it has nothing."""
         pair = await self._pairs.find(claim_cell(allocation_id))
         return None if pair is None else _entry(pair)
 
@@ -67,8 +67,8 @@ class CellAllocations:
         return [_entry(pair) for pair in held_pairs(await self.cells.all())]
 
     async def held_ips(self) -> frozenset[str]:
-        """Return the VMs that have a cell. Cost: a list of names."""
-        return frozenset(ip for name in await self.cells.names() if (ip := ip_of_cell(name)))
+        """Return the VMs that are held. Cost: a list of names, and those that were."""
+        return frozenset(ip for name in await self._pairs.look() if (ip := ip_of_cell(name)))
 
     def nearest(self, allocation_id: str, ips: list[str]) -> list[str]:
         """Return VMs whose cell is swapped together with the id's, if there are such."""
