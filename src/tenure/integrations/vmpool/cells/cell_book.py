@@ -71,7 +71,7 @@ class CellBook:
 
     def __init__(self, cells: CellStore, *, clock: Callable[[], int] = lambda: time.time_ns() // 1000) -> None:
         self.cells = cells
-        self._pairs = ClaimPairs(cells)
+        self._pairs = ClaimPairs(cells, has_log=True)
         self._clock = clock
 
     @classmethod
@@ -153,7 +153,7 @@ class CellBook:
     async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
         """Stream holdings in pages, all as of the first page's moment; of shards nearly so."""
         snapshot = await self.cells.all()
-        rows = [_read_row(pair) for pair in held_pairs(snapshot) if pair.address.startswith(f"{ADDRESS}{space}-")]
+        rows = [_read_row(pair) for pair in held_pairs(snapshot.cells) if pair.address.startswith(f"{ADDRESS}{space}-")]
         rows = sorted((row for row in rows if row.first > after), key=lambda row: row.first)
         for start in range(0, len(rows), PAGE):
             yield rows[start : start + PAGE]
@@ -234,8 +234,8 @@ def _version_name(space: SpaceId) -> str:
     return f"version-{space}"
 
 
-async def _once(offer: Offer) -> AsyncIterator[Offer]:
-    yield offer
+async def _once(offer: Offer) -> AsyncIterator[Sequence[Offer]]:
+    yield (offer,)
 
 
 def _row_document(space: SpaceId, wish: Wish, now: int) -> dict[str, Any]:

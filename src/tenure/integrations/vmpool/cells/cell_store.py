@@ -97,8 +97,8 @@ class CellStore(Protocol):
     async def all(self, group: str = "") -> CellSnapshot:
         """Read all cells, or the claims of one group."""
 
-    async def look(self) -> AddressLook:
-        """Read which addresses are held: their names alone, and those cells that are free; not of one moment."""
+    async def look(self, *, with_free: bool) -> AddressLook:
+        """Read which addresses are held, and those cells that are free, if they are asked for; not of one moment."""
 
     async def events(self, after: int, limit: int) -> list[CellEvent]:
         """Read what has become of cells behind a revision, in order; those of one revision together.

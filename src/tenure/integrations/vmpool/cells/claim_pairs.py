@@ -1,27 +1,28 @@
 """A claim and an address that belong to each other: two cells with one token, and so never one without the other.
 
-The claim's cell is written first, then the address's. The claim says what it means to replace: the token that the
-address has, or that there is none. An address whose holding has ended keeps its cell, which says that it is free; so it
-never looks again as it did to a writer that came too late.
+The claim's cell is written first, then the address's. The claim names an address, or a few that are tried in their
+order, and says of each what is to be replaced: the token that it has, or that there is none. An address whose holding
+has ended keeps its cell, which says that it is free; so it never looks again as it did to a writer that came too late.
 
 =================================  ==================================================================================
 what is found                      what it is
 =================================  ==================================================================================
 claim and address, one token       held
-a claim, the address as it was     a holding that is being made, or whose writer was killed: the next caller with that
-when the claim was written         claim waits a moment, changes the address, and has the next case
-a claim, the address otherwise     nothing that can be held any more: its writer's second write fails, whenever it
-                                   comes; the next caller with that claim removes it
+a claim, one of its addresses as   a holding that is being made, or whose writer was killed: the next caller with that
+it was when the claim was written  claim waits a moment, changes the address, and has the next case
+a claim, its addresses otherwise   nothing that can be held any more: its writer's next write fails, whenever it comes;
+                                   the next caller with that claim removes it
 an address, no claim of its token  a hand from outside has removed the claim; whoever meets it says that it is free
 =================================  ==================================================================================
 
-So a claim is given up only when its writer can no longer succeed, and a writer whose second write was done need not
-look back. Where both cells can be swapped together, there is no moment in between.
+So a claim is given up only when its writer can no longer succeed, and a writer whose address was written need not look
+back. Where both cells can be swapped together, there is no moment in between.
 
 Cost of a holding: two writes, or one swap where both cells are together; of a release two reads and two writes.
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import random
@@ -38,7 +39,6 @@ from tenure.integrations.vmpool.cells.cell_store import (
     FREE_TEXT,
     CellChange,
     CellEvent,
-    CellSnapshot,
     CellStore,
     CellTaken,
     StoredCell,
@@ -49,6 +49,8 @@ from tenure.integrations.vmpool.pool_errors import LOOK_AT_CELL, PoolStateUnread
 UNFINISHED_S = 0.5
 """So long a claim without its address is left to its writer."""
 LOOK_EVERY_S = 0.05
+FREE_OLD_S = 30.0
+"""So long the cells of free addresses are not listed again: one that is not known as free costs a few requests more."""
 TOKEN_BITS = 62
 
 Body = Mapping[str, Any]
@@ -94,85 +96,119 @@ class HoldAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
-    """What a cell of a pair says."""
+class _Claim:
+    """What the cell of a claim says."""
 
-    other: str
-    """The name of the pair's other cell; of an address that is free and was never held, nothing."""
+    choices: tuple[tuple[str, int | None], ...]
+    """The addresses that its writer tries, each with the token that it has until then; none if it has no cell."""
     token: int
-    body: Body = field(default_factory=dict)
-    replaces: int | None = None
-    """Of a claim: the token that its address has until the claim is held; none if the address has no cell."""
     is_exchange: bool = False
     """Whether an address goes from one claim to this one: it is left to its writer, however long that takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """What the cell of an address says."""
+
+    claim: str
+    """Whose it is; of one that is free: whose it was, if it was somebody's."""
+    token: int
+    body: Body = field(default_factory=dict)
     is_free: bool = False
-    """Whether nobody has the address; then it says who had it."""
     was: int | None = None
     """The token of the holding that has ended."""
     mark: Mark = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What became of a try: the pair, or the cell that was taken, and how many addresses were passed before."""
+
+    mine: StoredCell | None
+    """The claim's cell, if it is this caller's."""
+    pair: HeldPair | None = None
+    taken: CellTaken | None = None
+    passed: int = 0
+
+
+@dataclass
 class ClaimPairs:
     """The pairs in one place for cells."""
 
     cells: CellStore
+    has_log: bool = False
+    """Whether ends of holdings are read from events: then a cell that is free says all that its holding said."""
     _free: dict[str, StoredCell] = field(default_factory=dict, repr=False)
     """Cells of free addresses as they were last seen; whoever replaces one finds out whether it still is."""
+    _free_read_at: float = field(default=float("-inf"), repr=False)
 
-    async def hold(self, claim: str, offers: AsyncIterable[Offer], *, is_thorough: bool = False) -> HoldAnswer:
+    async def hold(
+        self, claim: str, offers: AsyncIterable[Sequence[Offer]], *, is_thorough: bool = False
+    ) -> HoldAnswer:
         """Give a claim the first of the offered addresses that is free; one that has an address keeps it.
 
-        ``is_thorough``: an address is taken only if its holder can be named, and that one is in the answer.
+        Those that are offered together are named in one write. ``is_thorough``, for one at a time: an address is taken
+        only if its holder can be named, and that one is in the answer.
         """
         mine: StoredCell | None = None
         blocker: HeldPair | None = None
         tries = 0
-        async for offer in offers:
-            tries += 1
-            while True:
-                found = await self._try(claim, mine, offer)
-                if isinstance(found, HeldPair):
-                    return HoldAnswer(HoldOutcome.GRANTED, found, tries)
-                mine, taken = found
-                if taken.name == claim:
+        async for together in offers:
+            left = list(together)
+            while left:
+                tried = await self._try(claim, mine, left)
+                mine, left, tries = tried.mine, left[tried.passed :], tries + tried.passed
+                if tried.pair is not None:
+                    return HoldAnswer(HoldOutcome.GRANTED, tried.pair, tries + 1)
+                if tried.taken is not None and tried.taken.name == claim:
                     if (existing := await self.settled(claim)) is not None:
-                        return HoldAnswer(HoldOutcome.ALREADY, existing, tries)
-                    continue
-                if self._is_free(taken):
-                    continue
-                blocker = await self.holder(offer.address) if is_thorough else None
-                if blocker is not None or not is_thorough:
-                    break
+                        return HoldAnswer(HoldOutcome.ALREADY, existing, tries + 1)
+                elif is_thorough and not left:
+                    blocker = await self.holder(together[0].address)
+                    left = [] if blocker is not None else list(together)
         if mine is not None:
             await self._remove(mine)
         elif (existing := await self.settled(claim)) is not None:
             return HoldAnswer(HoldOutcome.ALREADY, existing, tries)
         return HoldAnswer(HoldOutcome.TAKEN, blocker, tries)
 
-    async def _try(
-        self, claim: str, mine: StoredCell | None, offer: Offer
-    ) -> HeldPair | tuple[StoredCell | None, CellTaken]:
-        """Write both cells; return the pair, or the claim's cell as we have it and which cell was taken."""
-        seen = self._free.pop(offer.address, None)
-        pair = HeldPair(claim, offer.address, secrets.randbits(TOKEN_BITS), offer.body)
-        claim_change = CellChange(claim, mine, _claim_text(pair, seen))
-        address_change = CellChange(offer.address, seen, _address_text(pair))
-        if self.cells.together(claim, offer.address):
+    async def _try(self, claim: str, mine: StoredCell | None, offers: Sequence[Offer]) -> _Tried:
+        """Write the claim, and then the first address that lets itself be written."""
+        token = secrets.randbits(TOKEN_BITS)
+        if self.cells.together(claim, offers[0].address):
+            return await self._try_at_once(HeldPair(claim, offers[0].address, token, offers[0].body), mine)
+        seen = {offer.address: self._free.get(offer.address) for offer in offers}
+        text = _claim_text(token, [(name, _token_of(cell)) for name, cell in seen.items()])
+        try:
+            mine = (await self.cells.swap([CellChange(claim, mine, text)]))[claim]
+        except CellTaken as taken:
+            return _Tried(None, taken=taken)
+        for passed, offer in enumerate(offers):
+            self._free.pop(offer.address, None)
+            pair = HeldPair(claim, offer.address, token, offer.body)
             try:
-                await self.cells.swap([claim_change, address_change])
+                await self.cells.swap([CellChange(offer.address, seen[offer.address], _address_text(pair))])
             except CellTaken as taken:
-                return (None if taken.name == claim else mine), taken
-            return pair
+                if self._is_free(taken):
+                    return _Tried(mine, taken=taken, passed=passed)  # the claim has to name what it replaces
+                continue
+            return _Tried(mine, pair, passed=passed)
+        return _Tried(mine, passed=len(offers))
+
+    async def _try_at_once(self, pair: HeldPair, mine: StoredCell | None) -> _Tried:
+        """Write the claim and its address in one swap."""
+        seen = self._free.pop(pair.address, None)
+        changes = [
+            CellChange(pair.claim, mine, _claim_text(pair.token, [(pair.address, _token_of(seen))])),
+            CellChange(pair.address, seen, _address_text(pair)),
+        ]
         try:
-            mine = (await self.cells.swap([claim_change]))[claim]
+            await self.cells.swap(changes)
         except CellTaken as taken:
-            return None, taken
-        try:
-            await self.cells.swap([address_change])
-        except CellTaken as taken:
-            return mine, taken
-        return pair
+            if taken.name == pair.claim:
+                return _Tried(None, taken=taken)
+            return _Tried(mine, taken=taken, passed=0 if self._is_free(taken) else 1)
+        return _Tried(mine, pair)
 
     def _is_free(self, taken: CellTaken) -> bool:
         """Return whether an address that is not as it was seen is free nevertheless; then that is how it is seen."""
@@ -182,19 +218,30 @@ class ClaimPairs:
         return True
 
     async def look(self) -> frozenset[str]:
-        """Return the cells of addresses that are held, and remember those that are free. Cost: a list of names."""
-        seen = await self.cells.look()
-        self._free.clear()
-        self._free.update(seen.free)
+        """Return the cells of addresses that are held. Cost: a list of names; now and then those that are free, too."""
+        is_old = time.monotonic() - self._free_read_at > FREE_OLD_S
+        seen = await self.cells.look(with_free=is_old)
+        if is_old:
+            self._see_free(seen.free)
+        for name in self._free.keys() & seen.held:
+            del self._free[name]
         return seen.held
 
+    async def holdings(self) -> list[HeldPair]:
+        """Return all holdings. Cost: a list of everything."""
+        cells = (await self.cells.all()).cells
+        self._see_free({name: cell for name, cell in cells.items() if is_free_text(cell.text)})
+        return held_pairs(cells)
+
+    def _see_free(self, free: Mapping[str, StoredCell]) -> None:
+        self._free.clear()
+        self._free.update(free)
+        self._free_read_at = time.monotonic()
+
     async def find(self, claim: str) -> HeldPair | None:
-        """Return what a claim has. Cost: two reads if it has something, one if it has nothing."""
+        """Return what a claim has. Cost: two reads if it has something, as a rule; one if it has nothing."""
         cell = (await self.cells.read([claim])).get(claim)
-        if cell is None:
-            return None
-        said = _read(cell)
-        return _pair_of(cell, (await self.cells.read([said.other])).get(said.other))
+        return None if cell is None else (await self._outcome(cell))[0]
 
     async def settled(self, claim: str) -> HeldPair | None:
         """Return what a claim has; if it is unfinished and stays so, give it up and return nothing."""
@@ -203,33 +250,49 @@ class ClaimPairs:
             cell = (await self.cells.read([claim])).get(claim)
             if cell is None:
                 return None
-            said = _read(cell)
-            address = (await self.cells.read([said.other])).get(said.other)
-            if (pair := _pair_of(cell, address)) is not None:
+            pair, still_open = await self._outcome(cell)
+            if pair is not None:
                 return pair
             if cell.text != seen:
                 seen, since = cell.text, time.monotonic()
-            is_late = time.monotonic() - since >= UNFINISHED_S
-            if is_late and said.is_exchange:
+            is_late, is_exchange = time.monotonic() - since >= UNFINISHED_S, _read_claim(cell).is_exchange
+            if is_late and is_exchange:
                 return None
-            if not said.is_exchange and said.replaces != _token_of(address):
+            if not still_open and not is_exchange:
                 await self._remove(cell)
                 return None
             if is_late:
-                await self._free_up(said.other, address)
+                await asyncio.gather(*(self._free_up(name, address) for name, address in still_open))
             else:
                 await asyncio.sleep(random.uniform(0, LOOK_EVERY_S))
+
+    async def _outcome(self, claim: StoredCell) -> tuple[HeldPair | None, list[tuple[str, StoredCell | None]]]:
+        """Return what a claim has, or else the addresses that its writer could still take, as they are.
+
+        An address that was found to be out of its reach stays so; therefore they need not be read at one moment.
+        """
+        said = _read_claim(claim)
+        still_open = []
+        for name, replaced in said.choices:
+            cell = (await self.cells.read([name])).get(name)
+            found = None if cell is None else _read_address(cell)
+            if found is not None and _belongs(found, claim.name, said):
+                return HeldPair(claim.name, name, found.token, found.body), []
+            if found is not None and found.was == said.token:
+                return None, []
+            if (None if found is None else found.token) == replaced:
+                still_open.append((name, cell))
+        return None, still_open
 
     async def holder(self, address: str) -> HeldPair | None:
         """Return who has an address; one whose claim is not there is made free. Cost: two reads."""
         cell = (await self.cells.read([address])).get(address)
         if cell is None or is_free_text(cell.text):
             return None
-        record = _read(cell)
-        claim = (await self.cells.read([record.other])).get(record.other)
-        said = None if claim is None else _read(claim)
-        if said is not None and (said.is_exchange or said.token == record.token):
-            return HeldPair(record.other, address, record.token, record.body)
+        found = _read_address(cell)
+        claim = (await self.cells.read([found.claim])).get(found.claim)
+        if claim is not None and _belongs(found, claim.name, _read_claim(claim)):
+            return HeldPair(found.claim, address, found.token, found.body)
         await self._free_up(address, cell)
         return None
 
@@ -237,9 +300,13 @@ class ClaimPairs:
         """End a holding, and write a mark about that; return whether it was there as it was seen."""
         cells = await self.cells.read([pair.claim, pair.address])
         claim, address = cells.get(pair.claim), cells.get(pair.address)
-        if claim is None or address is None or {_read(claim).token, _read(address).token} != {pair.token}:
+        if claim is None or address is None:
             return False
-        changes = [CellChange(address.name, address, _free_text(address, mark)), CellChange(claim.name, claim, None)]
+        found = _read_address(address)
+        if found.token != pair.token or not _belongs(found, claim.name, _read_claim(claim)):
+            return False
+        free = CellChange(address.name, address, self._free_text(address, mark))
+        changes = [free, CellChange(claim.name, claim, None)]
         is_together = self.cells.together(claim.name, address.name)
         try:
             written = await self.cells.swap(changes if is_together else changes[:1])
@@ -259,18 +326,19 @@ class ClaimPairs:
         while True:
             cells = await self.cells.read([pair.address, claim])
             address, seen = cells.get(pair.address), cells.get(claim)
-            if address is None or _read(address).token != pair.token:
+            if address is None or _read_address(address).token != pair.token:
                 if seen is not None and not _names(address, claim):
                     await self._remove(seen)
                 return None
             new = HeldPair(claim, pair.address, secrets.randbits(TOKEN_BITS), body)
             try:
-                await self.cells.swap([CellChange(claim, seen, _claim_text(new, address, is_exchange=True))])
+                text = _claim_text(new.token, [(new.address, pair.token)], is_exchange=True)
+                await self.cells.swap([CellChange(claim, seen, text)])
                 await self.cells.swap([CellChange(pair.address, address, _address_text(new))])
             except CellTaken:
                 continue
             old = (await self.cells.read([pair.claim])).get(pair.claim)
-            if old is not None and old.name != claim and _read(old).token == pair.token:
+            if old is not None and old.name != claim and _read_claim(old).token == pair.token:
                 await self._remove(old)
             if await self._has_token(claim, new.token):
                 return new
@@ -282,7 +350,7 @@ class ClaimPairs:
         Nothing else does any harm by it: whoever is still at work finds out, and begins anew.
         """
         snapshot = await self.cells.all()
-        held = {name for pair in held_pairs(snapshot) for name in (pair.claim, pair.address)}
+        held = {name for pair in held_pairs(snapshot.cells) for name in (pair.claim, pair.address)}
         left = [cell for name, cell in snapshot.cells.items() if name not in held and not _is_at_rest(cell)]
         work = [self.settled(cell.name) if cell.name.startswith(CLAIM) else self.holder(cell.name) for cell in left]
         found = await asyncio.gather(*work)
@@ -290,15 +358,27 @@ class ClaimPairs:
 
     async def _has_token(self, claim: str, token: int) -> bool:
         cell = (await self.cells.read([claim])).get(claim)
-        return cell is not None and _read(cell).token == token
+        return cell is not None and _read_claim(cell).token == token
 
     async def _free_up(self, address: str, seen: StoredCell | None) -> None:
         """Say of an address that it is free, unless it has changed: no writer that has seen it before can take it."""
         try:
-            written = await self.cells.swap([CellChange(address, seen, _free_text(seen))])
+            written = await self.cells.swap([CellChange(address, seen, self._free_text(seen))])
         except CellTaken:
             return
         self._free[address] = written[address]
+
+    def _free_text(self, seen: StoredCell | None, mark: Mark | None = None) -> str:
+        """Write of an address that it is free, under a token of its own, and which holding has ended."""
+        said: dict[str, Any] = {"free": True, "token": secrets.randbits(TOKEN_BITS)}
+        if seen is not None and not is_free_text(seen.text):
+            found = _read_address(seen)
+            said["was"] = found.token
+            if self.has_log:
+                said |= {"claim": found.claim, "mark": dict(mark or {}), "body": found.body}
+        text = json.dumps(said, ensure_ascii=False)
+        assert text.startswith(FREE_TEXT)
+        return text
 
     async def _remove(self, claim: StoredCell) -> None:
         """Remove a claim, unless it has changed: then it is another writer's."""
@@ -308,42 +388,40 @@ class ClaimPairs:
             return
 
 
-def _pair_of(claim: StoredCell, address: StoredCell | None) -> HeldPair | None:
-    """Return the pair of a claim, if the address that was read after it has the same token."""
-    if address is None or is_free_text(address.text):
-        return None
-    record = _read(address)
-    if record.token != _read(claim).token:
-        return None
-    return HeldPair(claim.name, address.name, record.token, record.body)
+def _belongs(address: _Address, name: str, claim: _Claim) -> bool:
+    """Return whether an address is held for the claim of a name.
+
+    An exchange is done as soon as the address names its claim: two that make the same one may have different tokens.
+    """
+    return not address.is_free and address.claim == name and (claim.is_exchange or claim.token == address.token)
 
 
 def _names(address: StoredCell | None, claim: str) -> bool:
     """Return whether an address is held for a claim."""
-    return address is not None and not is_free_text(address.text) and _read(address).other == claim
+    return address is not None and not is_free_text(address.text) and _read_address(address).claim == claim
 
 
 def _token_of(address: StoredCell | None) -> int | None:
-    return None if address is None else _read(address).token
+    return None if address is None else _read_address(address).token
 
 
 def _is_at_rest(cell: StoredCell) -> bool:
     """Return whether a cell that is no half of a holding is right as it is."""
     if cell.name.startswith(CLAIM):
-        return _read(cell).is_exchange
+        return _read_claim(cell).is_exchange
     return not cell.name.startswith(ADDRESS) or is_free_text(cell.text)
 
 
-def held_pairs(snapshot: CellSnapshot) -> list[HeldPair]:
-    """Return all holdings of a snapshot, in order of the names of their addresses."""
+def held_pairs(cells: Mapping[str, StoredCell]) -> list[HeldPair]:
+    """Return all holdings that some cells have, in order of the names of their addresses."""
     pairs = []
-    for name in sorted(name for name in snapshot.cells if name.startswith(ADDRESS)):
-        if is_free_text(snapshot.cells[name].text):
+    for name in sorted(name for name in cells if name.startswith(ADDRESS)):
+        if is_free_text(cells[name].text):
             continue
-        record = _read(snapshot.cells[name])
-        claim = snapshot.cells.get(record.other)
-        if claim is not None and _read(claim).token == record.token:
-            pairs.append(HeldPair(record.other, name, record.token, record.body))
+        found = _read_address(cells[name])
+        claim = cells.get(found.claim)
+        if claim is not None and _belongs(found, claim.name, _read_claim(claim)):
+            pairs.append(HeldPair(found.claim, name, found.token, found.body))
     return pairs
 
 
@@ -372,22 +450,22 @@ def pair_events(events: Sequence[CellEvent]) -> list[PairEvent]:
 
 def _pair_event(event: CellEvent, place: int) -> list[PairEvent]:
     """Return what a cell's change means; that an address is free means nothing new where nobody has had it."""
-    before = None if event.before is None else _read(StoredCell(event.name, event.before))
-    now = None if event.text is None else _read(StoredCell(event.name, event.text))
+    before = None if event.before is None else _read_address(StoredCell(event.name, event.before))
+    now = None if event.text is None else _read_address(StoredCell(event.name, event.text))
     if now is not None and not now.is_free:
-        return [PairEvent(event.revision, place, HeldPair(now.other, event.name, now.token, now.body), is_end=False)]
+        return [PairEvent(event.revision, place, HeldPair(now.claim, event.name, now.token, now.body), is_end=False)]
     if now is not None and now.was is not None:
-        ended = HeldPair(now.other, event.name, now.was, now.body)
+        ended = HeldPair(now.claim, event.name, now.was, now.body)
         return [PairEvent(event.revision, place, ended, is_end=True, mark=now.mark)]
     if now is None and before is not None and not before.is_free:
         # Another hand has removed the object.
-        ended = HeldPair(before.other, event.name, before.token, before.body)
+        ended = HeldPair(before.claim, event.name, before.token, before.body)
         return [PairEvent(event.revision, place, ended, is_end=True)]
     return []
 
 
-def _claim_text(pair: HeldPair, replaced: StoredCell | None, *, is_exchange: bool = False) -> str:
-    said = {"address": pair.address, "token": pair.token, "replaces": _token_of(replaced)}
+def _claim_text(token: int, choices: Sequence[tuple[str, int | None]], *, is_exchange: bool = False) -> str:
+    said = {"choices": list(choices), "token": token}
     return json.dumps({**said, "is_exchange": True} if is_exchange else said)
 
 
@@ -395,32 +473,28 @@ def _address_text(pair: HeldPair) -> str:
     return json.dumps({"claim": pair.claim, "token": pair.token, **pair.body}, ensure_ascii=False)
 
 
-def _free_text(seen: StoredCell | None, mark: Mark | None = None) -> str:
-    """Write of an address that it is free, under a token of its own, and who had it until now."""
-    said: dict[str, Any] = {"free": True, "token": secrets.randbits(TOKEN_BITS)}
-    if seen is not None and not is_free_text(seen.text):
-        record = _read(seen)
-        said["was"] = {"claim": record.other, "token": record.token, **record.body}
-        if mark is not None:
-            said["mark"] = dict(mark)
-    text = json.dumps(said, ensure_ascii=False)
-    assert text.startswith(FREE_TEXT)
-    return text
+def _read_claim(cell: StoredCell) -> _Claim:
+    """Read the cell of a claim; raise ``PoolStateUnreadable``, which names it."""
+    with _readable(cell):
+        said = json.loads(cell.text)
+        choices = tuple((str(name), replaced) for name, replaced in said["choices"])
+        return _Claim(choices, int(said["token"]), is_exchange=bool(said.get("is_exchange")))
 
 
-def _read(cell: StoredCell) -> _Record:
-    """Read what a cell says; raise ``PoolStateUnreadable``, which names it."""
-    try:
+def _read_address(cell: StoredCell) -> _Address:
+    """Read the cell of an address; raise ``PoolStateUnreadable``, which names it."""
+    with _readable(cell):
         said = json.loads(cell.text)
         token = int(said.pop("token"))
-        if cell.name.startswith(CLAIM):
-            replaces, is_exchange = said.get("replaces"), bool(said.get("is_exchange"))
-            return _Record(str(said["address"]), token, replaces=replaces, is_exchange=is_exchange)
         if not said.get("free"):
-            return _Record(str(said.pop("claim")), token, said)
-        was = said.get("was") or {"claim": "", "token": None}
-        return _Record(
-            str(was.pop("claim")), token, is_free=True, was=was.pop("token"), body=was, mark=said.get("mark") or {}
-        )
+            return _Address(str(said.pop("claim")), token, said)
+        body, mark = said.get("body") or {}, said.get("mark") or {}
+        return _Address(said.get("claim", ""), token, body, is_free=True, was=said.get("was"), mark=mark)
+
+
+@contextlib.contextmanager
+def _readable(cell: StoredCell) -> Iterator[None]:
+    try:
+        yield
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PoolStateUnreadable(f"the cell {cell.name} cannot be read: {error!r}", LOOK_AT_CELL) from None

@@ -44,7 +44,8 @@ HELD_PART, FREE_PART = ADDRESS[:-1], "free"
 TEXT = "cell"
 PAGE = 500
 LONGEST_LABEL = 63
-ONLY_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+ONLY_NAMES = "application/json;as=Table;g=meta.k8s.io;v=v1"
+"""The table that kubectl shows; its first column is the name. It costs a tenth of a list of metadata."""
 BEACON = "beacon"
 """A cell that a reader of events writes, to know when it has seen all that was before."""
 SILENT_S = 30.0
@@ -86,13 +87,15 @@ class ObjectCells:
         cells = [self._cell(each) for page in pages for each in page["items"] or ()]
         return CellSnapshot({cell.name: cell for cell in cells}, version_of(pages[0]))
 
-    async def look(self) -> AddressLook:
-        """Read which addresses are held. Cost: a request for 500 that are, without what they hold, and for 500 free."""
-        named = [page async for page in self._pages(f",{PART_LABEL}={HELD_PART}", ONLY_METADATA)]
-        held = frozenset(self._name_of(each) for page in named for each in page["items"] or ())
+    async def look(self, *, with_free: bool) -> AddressLook:
+        """Read which addresses are held. Cost: a request for 500 names; and one for 500 cells that are free."""
+        tables = [page async for page in self._pages(f",{PART_LABEL}={HELD_PART}", ONLY_NAMES, includeObject="None")]
+        held = frozenset(self._cell_name(row["cells"][0]) for table in tables for row in table["rows"] or ())
+        if not with_free:
+            return AddressLook(held, {})
         pages = [page async for page in self._pages(f",{PART_LABEL}={FREE_PART}")]
         free = [self._cell(each) for page in pages for each in page["items"] or ()]
-        return AddressLook(held, {cell.name: cell for cell in free if cell.name not in held})
+        return AddressLook(held, {cell.name: cell for cell in free})
 
     async def events(self, after: int, limit: int) -> list[CellEvent]:
         """Read events from the server's history. Cost: a small write, and a watch until its event comes."""
@@ -117,8 +120,8 @@ class ObjectCells:
         value = self.root if len(self.root) <= LONGEST_LABEL else digest(self.root)
         return f"{POOL_LABEL}={value}"
 
-    async def _pages(self, more: str, accept: str = "application/json") -> AsyncIterator[Object]:
-        query = {"labelSelector": self._selector + more, "limit": str(PAGE)}
+    async def _pages(self, more: str, accept: str = "application/json", **words: str) -> AsyncIterator[Object]:
+        query = {"labelSelector": self._selector + more, "limit": str(PAGE), **words}
         while True:
             asked = dict(query)
             page = await self.requests.answered(
@@ -207,15 +210,14 @@ class ObjectCells:
     def _object_name(self, name: str) -> str:
         return f"{self.root}.{name}"
 
-    def _name_of(self, object: Mapping[str, Any]) -> str:
-        name: str = object["metadata"]["name"]
-        return name.removeprefix(f"{self.root}.")
+    def _cell_name(self, object_name: str) -> str:
+        return object_name.removeprefix(f"{self.root}.")
 
     def _cell(self, object: Object) -> StoredCell:
         self.newest = max(self.newest, version_of(object))
         # What a list returns has no kind of its own.
         whole = {"apiVersion": "v1", "kind": "ConfigMap", **object}
-        return StoredCell(self._name_of(object), (object.get("data") or {}).get(TEXT, ""), whole)
+        return StoredCell(self._cell_name(object["metadata"]["name"]), (object.get("data") or {}).get(TEXT, ""), whole)
 
     def _event(self, said: Mapping[str, Any]) -> CellEvent | None:
         if said["type"] == "ERROR":

@@ -30,7 +30,13 @@ from tenure.integrations.vmpool.cells.cell_store import (
     is_free_text,
 )
 from tenure.integrations.vmpool.config_map_swap import CONFIG_MAP, TOO_LONG, StoredPool
-from tenure.integrations.vmpool.pool_errors import WRITE_FAILED, PoolNamespaceMissing, PoolTooLarge, PoolWriteRefused
+from tenure.integrations.vmpool.pool_errors import (
+    WRITE_FAILED,
+    PoolNamespaceMissing,
+    PoolSwapConflict,
+    PoolTooLarge,
+    PoolWriteRefused,
+)
 from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP
 from tenure.kernel.errors import Conflict, CursorExpired
 
@@ -103,7 +109,10 @@ class ShardCells:
                 return await self._write(shard, object, changes)
             except (WriteConflict, ObjectExists, ObjectMissing):
                 self._known.pop(shard, None)
-                await asyncio.sleep(self.requests.schedule.delay_s(tried) or 0.0)
+                delay_s = self.requests.schedule.delay_s(tried)
+                if delay_s is None:
+                    raise PoolSwapConflict("write", f"shard {shard} has changed", attempts=tried) from None
+                await asyncio.sleep(delay_s)
 
     async def all(self, group: str = "") -> CellSnapshot:
         """Read all cells, shard by shard: each is of one moment, together they are of nearly one."""
@@ -113,7 +122,7 @@ class ShardCells:
         kept = {cell.name: cell for cell in cells if not group or group_of(cell.name) == group}
         return CellSnapshot(kept, max((version_of(each) for each in objects if each), default=0))
 
-    async def look(self) -> AddressLook:
+    async def look(self, *, with_free: bool) -> AddressLook:
         """Read which addresses are held. Cost: all shards."""
         cells = (await self.all()).cells
         addresses = {name: cell for name, cell in cells.items() if name.startswith(ADDRESS)}
@@ -192,7 +201,7 @@ class ShardCells:
         if (size := StoredPool({"data": values}).size()) > LARGEST_CONFIG_MAP:
             raise PoolTooLarge(size=size, limit=LARGEST_CONFIG_MAP)
         written = await self._sent(shard, object, values)
-        return {name: cell for name in values if (cell := _cell(name, written)) is not None}
+        return {cell.name: cell for cell in _cells(written)}
 
     async def _sent(self, shard: int, object: Object | None, values: Mapping[str, str]) -> Object:
         """Write a shard; one that has our mark already, by a write whose answer was lost, is written."""

@@ -8,8 +8,9 @@ as it was read.
 
 import asyncio
 import contextlib
+import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -43,8 +44,10 @@ from tenure.kernel.errors import Conflict, TenureError
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - items
 
-LOOK_AFTER = 2
-"""After so many VMs that were taken meanwhile, the pool is looked at again."""
+CHOICES = 3
+"""So many VMs an id names at once: the next one costs no further write of its claim, if others take the first."""
+LOOK_AFTER = 4
+"""After so many VMs that were taken meanwhile, the pool is looked at again: a look costs as much as a few tries."""
 OLD_S = 30.0
 """A look that is older is not relied on."""
 
@@ -57,6 +60,8 @@ class _Call:
     about: dict[str, object]
     word: str = "error"
     attempts: int = 1
+    offered: Sequence[str] = ()
+    """The VMs that were offered last."""
 
 
 @dataclass
@@ -71,7 +76,14 @@ class BookPlace:
     tally: ResultTally = field(default_factory=ResultTally, repr=False)
     _results: NotedResults = field(init=False, repr=False)
     _held: set[str] = field(default_factory=set, repr=False)
+    """VMs that are not offered: those that were held when this process last looked, and what it has seen since."""
+    _free: list[str] | None = field(default=None, repr=False)
+    """The others, in the order of the pool; none until they are counted again."""
+    _counted_of: int = field(default=-1, repr=False)
+    """The generation of the list that they were counted of."""
     _looked_at: float = field(default=float("-inf"), repr=False)
+    _passed: int = 0
+    """How many VMs were passed over since."""
     _healed_at: float = field(default=float("-inf"), repr=False)
 
     def __post_init__(self) -> None:
@@ -90,14 +102,16 @@ class BookPlace:
             if taken is None:
                 call.word = "exhausted"
                 raise VMPoolExhausted(in_use=len(self._held))
-            call.attempts = taken.tries
-            if not taken.is_new:
-                call.word = "existing"
-                check_not_failed(taken.entry, await self.read_notes())
-            else:
-                call.word = "new"
-                self._held.add(taken.entry.ip)
             event = PoolEvent.ALLOCATED if taken.is_new else PoolEvent.EXISTING
+            if taken.is_new:
+                self._pass_over(itertools.takewhile(lambda ip: ip != taken.entry.ip, call.offered), call)
+                self._close(taken.entry.ip)
+            if call.attempts > 1:
+                audit(PoolEvent.RESOLVED, operation="allocate", **about, attempt=call.attempts)
+            call.attempts = taken.tries
+            call.word = "new" if taken.is_new else "existing"
+            if not taken.is_new:
+                check_not_failed(taken.entry, await self.read_notes())
             audit(event, **about, ip=taken.entry.ip, attempt=taken.tries)
             return without_generation(taken.entry)
 
@@ -118,6 +132,7 @@ class BookPlace:
                 await self._forget_failure(found)
             call.word = "released"
             self._held.discard(found.ip)
+            self._free = None
             audit(PoolEvent.RELEASED, node=node_name, id=found.allocation_id, pod=found.pod_name, ip=found.ip)
             return (without_generation(found),)
 
@@ -262,24 +277,58 @@ class BookPlace:
         taken = await self.book.take(filler_of(ip, to), _only(ip))
         return taken is not None and taken.entry.ip == ip
 
-    async def _offers(self, request: AllocationRequest, call: _Call) -> AsyncIterator[str]:
-        """Give VMs that may be free, those that cost least first; each that comes back for more was taken."""
-        is_fresh = time.monotonic() - self._looked_at > OLD_S
-        if is_fresh:
-            await self._look()
-        passed = 0
+    async def _offers(self, request: AllocationRequest, call: _Call) -> AsyncIterator[Sequence[str]]:
+        """Give VMs that may be free, those that cost least first; when more are asked for, all of them were taken."""
+        is_fresh = False
         while True:
-            free = [ip for ip in self.settings.line.ips if ip not in self._held and ip not in request.passed_over]
+            is_due = self._passed >= LOOK_AFTER or time.monotonic() - self._looked_at > OLD_S
+            free = self._open_vms(request)
             if not free and is_fresh:
                 return
-            if not free or passed >= LOOK_AFTER:
+            if is_due or not free:
                 await self._look()
-                is_fresh, passed = True, 0
+                is_fresh = True
                 continue
-            ip = pick(self.book.nearest(request.allocation_id, free), request.allocation_id, self.settings.pool_pick)
-            yield ip
+            call.offered = self._picks(request, free)
+            yield call.offered
+            self._pass_over(call.offered, call)
+            call.offered, is_fresh = (), False
+
+    def _picks(self, request: AllocationRequest, free: Sequence[str]) -> list[str]:
+        """Return what an id gets of some VMs, and what it gets if others have that, and so on."""
+        near = self.book.nearest(request.allocation_id, list(free))
+        picks = []
+        for _ in range(min(CHOICES, len(near))):
+            picks.append(pick(near, request.allocation_id, self.settings.pool_pick))
+            near.remove(picks[-1])
+        return picks
+
+    def _open_vms(self, request: AllocationRequest) -> Sequence[str]:
+        """Return VMs that are not known to be held. Cost: O(1), and O(n) after a look."""
+        line = self.settings.line
+        if self._free is None or self._counted_of != line.generation:
+            self._free = [ip for ip in line.ips if ip not in self._held]
+            self._counted_of = line.generation
+        if not request.passed_over:
+            return self._free
+        return [ip for ip in self._free if ip not in request.passed_over]
+
+    def _close(self, ip: str) -> None:
+        """Offer a VM no longer."""
+        if ip not in self._held:
             self._held.add(ip)
-            passed, is_fresh = passed + 1, False
+            if self._free is not None and ip in self._free:
+                self._free.remove(ip)
+
+    def _see(self, held: Collection[str]) -> None:
+        """Take over which VMs are held."""
+        self._held, self._free, self._looked_at, self._passed = set(held), None, time.monotonic(), 0
+
+    def _pass_over(self, ips: Iterable[str], call: _Call) -> None:
+        """Note that VMs were taken by others meanwhile."""
+        for ip in ips:
+            self._close(ip)
+            self._passed += 1
             self.observer.conflict("allocate")
             self.tally.add(CONFLICTS)
             audit(PoolEvent.CONFLICT, operation="allocate", **call.about, ip=ip, attempt=call.attempts)
@@ -293,15 +342,14 @@ class BookPlace:
         return await self.heal() > 0
 
     async def _look(self) -> None:
-        self._held = set(await self.book.held_ips())
-        self._looked_at = time.monotonic()
+        self._see(await self.book.held_ips())
 
     async def _read(self) -> tuple[PoolDocument, StoredNotes]:
         entries, notes = await asyncio.gather(self.book.entries(), self.book.read_notes())
         if any(map(is_filler, entries)):
             raise PoolElsewhere
         held = {entry.ip for entry in entries}
-        self._held, self._looked_at = set(held), time.monotonic()
+        self._see(held)
         said = _current(read_notes(notes.text), entries)
         free = tuple(ip for ip in self.settings.line.ips if ip not in held)
         last = max((entry.allocated_at for entry in entries if entry.allocated_at is not None), default=None)
@@ -390,8 +438,8 @@ def _current(notes: PoolNotes, entries: Sequence[VMAllocation]) -> PoolNotes:
     return notes if kept.keys() == notes.cleanup_failed.keys() else replace(notes, cleanup_failed=kept)
 
 
-async def _only(ip: str) -> AsyncIterator[str]:
-    yield ip
+async def _only(ip: str) -> AsyncIterator[Sequence[str]]:
+    yield (ip,)
 
 
 AT_ONCE = 32

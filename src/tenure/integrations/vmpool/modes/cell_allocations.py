@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from tenure.integrations.vmpool.cells.cell_store import (
     claim_name,
     digest,
 )
-from tenure.integrations.vmpool.cells.claim_pairs import ClaimPairs, HeldPair, HoldOutcome, Offer, held_pairs
+from tenure.integrations.vmpool.cells.claim_pairs import ClaimPairs, HeldPair, HoldOutcome, Offer
 from tenure.integrations.vmpool.config_map_swap import SwapLost
 from tenure.integrations.vmpool.modes.allocation_book import GENERATION, StoredNotes, TakenVM
 from tenure.integrations.vmpool.pool_errors import LOOK_AT_CELL, PoolStateUnreadable
@@ -35,7 +35,7 @@ class CellAllocations:
     def __post_init__(self) -> None:
         self._pairs = ClaimPairs(self.cells)
 
-    async def take(self, entry: VMAllocation, offers: AsyncIterable[str]) -> TakenVM | None:
+    async def take(self, entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> TakenVM | None:
         """Give an id a VM. Cost: two writes, or one swap where both cells are near."""
         answer = await self._pairs.hold(claim_cell(entry.allocation_id), _offered(entry, offers))
         if answer.outcome is HoldOutcome.TAKEN or answer.pair is None:
@@ -64,7 +64,7 @@ class CellAllocations:
 
     async def entries(self) -> list[VMAllocation]:
         """Return all allocations. Cost: a list of everything."""
-        return [_entry(pair) for pair in held_pairs(await self.cells.all())]
+        return [_entry(pair) for pair in await self._pairs.holdings()]
 
     async def held_ips(self) -> frozenset[str]:
         """Return the VMs that are held. Cost: a list of names, and those that were."""
@@ -134,9 +134,9 @@ def ip_of_cell(name: str) -> str:
     return bytes.fromhex(name.removeprefix(OTHER_CELL)).decode() if name.startswith(OTHER_CELL) else ""
 
 
-async def _offered(entry: VMAllocation, ips: AsyncIterable[str]) -> AsyncIterator[Offer]:
-    async for ip in ips:
-        yield Offer(address_cell(ip), _body(replace(entry, ip=ip)))
+async def _offered(entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> AsyncIterator[Sequence[Offer]]:
+    async for ips in offers:
+        yield [Offer(address_cell(ip), _body(replace(entry, ip=ip))) for ip in ips]
 
 
 def _body(entry: VMAllocation) -> dict[str, Any]:

@@ -66,20 +66,21 @@ class LedgerAllocations:
     """The generation of the list that is in the plan."""
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
-    async def take(self, entry: VMAllocation, offers: AsyncIterable[str]) -> TakenVM | None:
+    async def take(self, entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> TakenVM | None:
         """Give an id a VM. Cost: one request; one for each VM that is offered where they have an order."""
         ledger, request = await self._opened(), secrets.token_hex(8)
         if not entry.ip:
             return await self._picked(ledger, entry, request)
         tries = 0
-        async for ip in offers:
-            tries += 1
-            wish = _wish(replace(entry, ip=ip), request)
-            try:
-                held = await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
-            except (AddressInUse, AddressReserved):
-                continue
-            return _taken(held, request, tries)
+        async for ips in offers:
+            for ip in ips:
+                tries += 1
+                wish = _wish(replace(entry, ip=ip), request)
+                try:
+                    held = await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
+                except (AddressInUse, AddressReserved):
+                    continue
+                return _taken(held, request, tries)
         return None
 
     async def _picked(self, ledger: AsyncLedger, entry: VMAllocation, request: str) -> TakenVM | None:
