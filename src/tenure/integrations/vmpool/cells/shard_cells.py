@@ -1,8 +1,8 @@
 """CellStore in the values of a few ConfigMaps: a write meets another one where both are in the same shard.
 
 A claim lies in the shard of its group and an address in that of its own name, both by rendezvous hashing. Where the
-two are the same one, a swap has both. Cost: a write for a swap, and a read before it unless the shard is known; each
-as large as the shard.
+two are the same one, a swap has both. Cost: a write for the swaps of a process that wait for a shard, and a read
+before it unless the shard is known; each as large as the shard.
 """
 
 import asyncio
@@ -68,6 +68,8 @@ class ShardCells:
     _known: dict[int, Object | None] = field(default_factory=dict, repr=False)
     """The shards as they were last seen: a swap begins with them, and reads if they are old."""
     _turns: dict[int, asyncio.Lock] = field(default_factory=dict, repr=False)
+    _waiting: dict[int, list["_Swap"]] = field(default_factory=dict, repr=False)
+    """Swaps by shard, in the order in which they came; whoever has the turn does all of them."""
     _is_checked: bool = False
 
     @cached_property
@@ -87,32 +89,61 @@ class ShardCells:
         return {cell.name: cell for cell in found if cell is not None}
 
     async def swap(self, changes: Sequence[CellChange]) -> dict[str, StoredCell]:
-        """Write cells of one shard, all in one write. Callers of one process take turns, and so meet only others."""
+        """Write cells of one shard, all in one write, which callers of one process share."""
         [shard] = {self._shard(change.name) for change in changes}
         await self._check_count()
-        async with self._turns.setdefault(shard, asyncio.Lock()):
-            return await self._swap(shard, changes)
+        swap = _Swap(changes, asyncio.get_running_loop().create_future())
+        waiting = self._waiting.setdefault(shard, [])
+        waiting.append(swap)
+        try:
+            async with self._turns.setdefault(shard, asyncio.Lock()):
+                if not swap.answer.done():
+                    await self._swap_waiting(shard)
+            return await swap.answer
+        finally:
+            if swap in waiting:
+                waiting.remove(swap)
+            if not swap.answer.cancel():
+                swap.answer.exception()  # a caller that has left hears of none
 
-    async def _swap(self, shard: int, changes: Sequence[CellChange]) -> dict[str, StoredCell]:
+    async def _swap_waiting(self, shard: int) -> None:
+        """Do what waits for a shard. What an error leaves undone waits for the turn of its own caller."""
         tried = 0
-        while True:
-            tried += 1
-            is_fresh = tried > 1 or shard not in self._known
+        while swaps := [each for each in self._waiting[shard] if not each.answer.done()]:
+            is_fresh = tried > 0 or shard not in self._known
             object = await self._read(shard) if is_fresh else self._known[shard]
-            if (taken := _first_taken(object, changes)) is not None:
-                if not is_fresh:
-                    continue
-                if not _is_done(object, changes):
-                    raise CellTaken(taken, _cell(taken, object))
-                return {cell.name: cell for cell in _cells(object)}
+            going, is_clear = _judged(object, swaps, is_fresh=is_fresh)
+            if not is_clear:
+                tried += 1  # what this process knew of the shard is old
+                continue
+            if not going:
+                continue
             try:
-                return await self._write(shard, object, changes)
+                await self._write_swaps(shard, object, going)
+                tried = 0
             except (WriteConflict, ObjectExists, ObjectMissing):
-                self._known.pop(shard, None)
-                delay_s = self.requests.schedule.delay_s(tried)
-                if delay_s is None:
-                    raise PoolSwapConflict("write", f"shard {shard} has changed", attempts=tried) from None
-                await asyncio.sleep(delay_s)
+                tried += 1
+                await self._pause(shard, tried)
+        self._waiting[shard].clear()
+
+    async def _write_swaps(self, shard: int, object: Object | None, swaps: Sequence["_Swap"]) -> None:
+        """Write swaps together; where that is too large, the first of them alone."""
+        try:
+            written = await self._write(shard, object, [change for each in swaps for change in each.changes])
+        except PoolTooLarge:
+            if len(swaps) == 1:
+                raise
+            await self._write_swaps(shard, object, swaps[:1])
+            return
+        for each in swaps:
+            each.answered(written)
+
+    async def _pause(self, shard: int, tried: int) -> None:
+        self._known.pop(shard, None)
+        delay_s = self.requests.schedule.delay_s(tried)
+        if delay_s is None:
+            raise PoolSwapConflict("write", f"shard {shard} has changed", attempts=tried)
+        await asyncio.sleep(delay_s)
 
     async def all(self, group: str = "") -> CellSnapshot:
         """Read all cells, shard by shard: each is of one moment, together they are of nearly one."""
@@ -194,10 +225,7 @@ class ShardCells:
 
     async def _write(self, shard: int, object: Object | None, changes: Sequence[CellChange]) -> dict[str, StoredCell]:
         values = {**_values(object), MARK: secrets.token_hex(8)}
-        for change in changes:
-            values.pop(change.name, None)
-            if change.text is not None:
-                values[change.name] = change.text
+        _apply(changes, values)
         if (size := StoredPool({"data": values}).size()) > LARGEST_CONFIG_MAP:
             raise PoolTooLarge(size=size, limit=LARGEST_CONFIG_MAP)
         written = await self._sent(shard, object, values)
@@ -248,6 +276,46 @@ class ShardCells:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(values)}
 
 
+@dataclass(eq=False)
+class _Swap:
+    """A swap that waits for its shard to be written."""
+
+    changes: Sequence[CellChange]
+    answer: "asyncio.Future[dict[str, StoredCell]]"
+
+    def answered(self, cells: dict[str, StoredCell]) -> None:
+        """Say that it is done, unless its caller has left."""
+        if not self.answer.done():
+            self.answer.set_result(cells)
+
+    def refused(self, taken: CellTaken) -> None:
+        """Say that a cell is another's."""
+        if not self.answer.done():
+            self.answer.set_exception(taken)
+
+
+def _judged(object: Object | None, swaps: Sequence[_Swap], *, is_fresh: bool) -> tuple[list[_Swap], bool]:
+    """Return which swaps can be written together, and whether all others wait for these alone.
+
+    Where the shard was read for them, those are answered that were done already, or cannot be done.
+    """
+    stored = _texts(object)
+    texts, going, is_clear = dict(stored), list[_Swap](), True
+    for swap in swaps:
+        if _first_taken(texts, swap.changes) is None:
+            going.append(swap)
+            _apply(swap.changes, texts)
+        elif (taken := _first_taken(stored, swap.changes)) is None:
+            continue  # it meets another one of these
+        elif not is_fresh:
+            is_clear = False
+        elif _is_done(stored, swap.changes):
+            swap.answered({cell.name: cell for cell in _cells(object)})
+        else:
+            swap.refused(CellTaken(taken, _cell(taken, object)))
+    return going, is_clear
+
+
 def _values(object: Object | None) -> dict[str, str]:
     return {} if object is None else dict(object.get("data") or {})
 
@@ -266,16 +334,21 @@ def _cells(object: Object | None) -> Iterable[StoredCell]:
     return [StoredCell(name, text, object or {}) for name, text in _texts(object).items()]
 
 
-def _first_taken(object: Object | None, changes: Sequence[CellChange]) -> str | None:
+def _apply(changes: Sequence[CellChange], texts: dict[str, str]) -> None:
+    for change in changes:
+        texts.pop(change.name, None)
+        if change.text is not None:
+            texts[change.name] = change.text
+
+
+def _first_taken(texts: Mapping[str, str], changes: Sequence[CellChange]) -> str | None:
     """Return the first cell that is not as it was seen."""
-    texts = _texts(object)
     seen = {change.name: None if change.seen is None else change.seen.text for change in changes}
     return next((name for name, text in seen.items() if texts.get(name) != text), None)
 
 
-def _is_done(object: Object | None, changes: Sequence[CellChange]) -> bool:
+def _is_done(texts: Mapping[str, str], changes: Sequence[CellChange]) -> bool:
     """Return whether a swap was done by a write whose answer was lost; only a text says so, which is ours alone."""
-    texts = _texts(object)
     is_ours = any(change.text is not None for change in changes)
     return is_ours and all(texts.get(change.name) == change.text for change in changes)
 
