@@ -30,6 +30,7 @@ VERSIONS = {
     "metal3-ipam": ("--help",),
     "capm3": ("--help",),
     "in-cluster-ipam": ("--help",),
+    "helm": ("version",),
     "seed-manager": ("pick", "6", "pod-1"),
 }
 
