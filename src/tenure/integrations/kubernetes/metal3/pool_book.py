@@ -10,7 +10,7 @@ import random
 import time
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 
@@ -231,13 +231,17 @@ class PoolBook:
         return list(self._of_sort.get(sort, ()))
 
     def holders_at(self, position: int) -> frozenset[Holder]:
-        """Return the holders of an address."""
-        return frozenset(self._at.get(position, ()))
+        """Return the holders of an address; in a pool of prefixes, of the prefix that it lies in."""
+        return frozenset(self._holders(position))
+
+    def _holders(self, position: int) -> Set[Holder]:
+        held: Set[Holder] = self._at.get(self.spec.unit_at(position), frozenset())
+        return held | {each for each, range in self._wide.items() if position in range} if self._wide else held
 
     def others_at(self, position: int, uid: str, own_holders: Iterable[Holder] = ()) -> list[Holder]:
         """Return the holders of an address besides a claim, its reservation and others that are its own."""
         own = {*((sort, uid) for sort in OF_CLAIMS), *own_holders}
-        return sorted(holder for holder in self._at.get(position, ()) if holder not in own)
+        return sorted(holder for holder in self._holders(position) if holder not in own)
 
     def is_on_line(self, position: int) -> bool:
         """Return whether an address is one that may be picked: in the pool, and not kept back."""

@@ -21,7 +21,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault, read_address
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.patches import pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
@@ -95,10 +95,24 @@ def _warnings(request: AdmissionRequest, view: AdmissionView) -> list[str]:
 def judge_cluster_api_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     """Judge a claim of Cluster API's, whose fields are judged by its own webhook; those of other pools are not ours."""
     faults: list[SpecFault] = []
-    if reference_of(request.object or {}) is None:
+    claim = in_its_namespace(request)
+    reference = reference_of(claim)
+    if reference is None:
         return Judgement(faults, [])
-    _judge_annotations(request.object or {}, request.before, faults)
+    _judge_annotations(claim, request.before, faults)
+    _judge_place(claim, request.before, view.spec_of(reference.pool), faults)
     return Judgement(faults, [])
+
+
+def _judge_place(claim: Object, before: Object | None, spec: PoolSpec, faults: list[SpecFault]) -> None:
+    """Note an address that is asked for and lies inside of a prefix of its pool.
+
+    What a claim names as its own is not judged: a claim that is moved here arrives, and says then why it waits.
+    """
+    asked = _annotation(claim, WISHED_ADDRESS)
+    position = read_address(asked, "", []) if asked != _annotation(before, WISHED_ADDRESS) else None
+    if position is not None and (prefix := spec.prefix_around(position)):
+        faults.append(SpecFault(f"metadata.annotations.{WISHED_ADDRESS}", asked, f"is inside of {prefix}"))
 
 
 def _judge_annotations(claim: Object, before: Object | None, faults: list[SpecFault]) -> None:

@@ -96,6 +96,13 @@ class PoolRecords:
         claims = (self._objects.claim_of_uid(uid) for sort, uid in holders if sort in OF_CLAIMS)
         return sorted({id_of(claim) for claim in claims if claim is not None})
 
+    def addresses_at(self, pool: PoolId, position: int) -> list[Object]:
+        """Return the address objects, of both kinds, that hold an address of a pool, or the prefix that it lies in."""
+        record = self._records.get(pool)
+        holders = sorted(record.book.holders_at(position)) if record is not None else ()
+        found = (self._objects.address_of_holder(name) for sort, name in holders if sort == OBJECT)
+        return [each for each in found if each is not None]
+
     def is_pool_paused(self, pool: PoolId) -> bool:
         """Return whether a pool is paused, by itself or by its cluster (E3, E4)."""
         found, cluster = self._objects.pools.get(pool), self.of(pool).book.spec.cluster_name

@@ -153,6 +153,11 @@ class PoolSpec:
         """Return where the unit begins that an address lies in: the address itself where units are addresses."""
         return position if self.unit == 1 else position - (position - family_span(position)[0]) % self.unit
 
+    def prefix_around(self, position: int) -> str:
+        """Return the prefix that an address lies inside of; empty where the address is what a claim gets."""
+        first = self.unit_at(position)
+        return "" if first == position else f"{format_address(first)}/{self.options.prefix}"
+
     def gives(self, position: int) -> bool:
         """Return whether an address is one that is picked, as long as nobody holds it. O(log n) of the entries."""
         index = bisect_right(self._given, position, key=lambda given: given.first) - 1
