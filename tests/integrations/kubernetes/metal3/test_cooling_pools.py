@@ -199,6 +199,27 @@ async def test_6_8_of_too_many_the_oldest_make_room(now: list[float], monkeypatc
     assert "CoolingCutShort" in stage.events
 
 
+async def test_6_8_more_at_once_than_there_is_room_for_are_no_sign_of_another_definition(
+    now: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KD4: what stands in the status goes on being written there, and ends when its time is over."""
+    monkeypatch.setattr(pool_writes, "MOST_COOLING", 2)
+    stage = Stage()
+    stage.pool(last="10.0.0.4", **COOL)
+    await served(stage, "a", "b", "c", "d")
+    for name in "abcd":
+        delete(stage, name)
+    await stage.settle()
+    assert list(cooling(stage)) == ["10.0.0.3", "10.0.0.4"]
+    assert COOLING_LIST not in stage.objects["ippools", "p"]["metadata"].get("annotations", {})
+
+    await served(stage, "e", "f", "g")
+    assert addresses(stage) == {"e": "10.0.0.1", "f": "10.0.0.2"}
+    now[0] += 101
+    await later(stage)
+    assert (addresses(stage)["g"], cooling(stage)) == ("10.0.0.3", {})
+
+
 async def test_6_8_forged_entries_only_keep_addresses_back(now: list[float]) -> None:
     stage = Stage()
     stage.pool(**COOL)

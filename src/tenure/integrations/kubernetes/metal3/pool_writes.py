@@ -15,7 +15,8 @@ from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import (
     MOST_COOLING,
     CoolingAddress,
     cooling_entries,
-    cooling_in,
+    cooling_written,
+    listed_addresses,
 )
 from tenure.integrations.kubernetes.metal3.objects.drain_steps import DRAINED, DrainStep, drain_step, drained_condition
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
@@ -146,7 +147,8 @@ class PoolWrites:
         notes = self._notes(key, pool, released=released)
         if key.kind not in self._foreign_kinds:
             pool = await self._patch_status(key, pool, notes)
-            if not _cools(spec) or {each.position for each in released} <= cooling_in(pool).keys():
+            # What was written, and not what is released: of too many the oldest have made room.
+            if not _cools(spec) or listed_addresses(notes.cooling) <= listed_addresses(cooling_written(pool)):
                 return
             self._foreign_kinds.add(key.kind)
         await self._annotate(pool, {COOLING_LIST: notes.cooling})

@@ -59,6 +59,11 @@ def cooling_entries(cooling: Iterable[CoolingAddress]) -> list[Object]:
     ]
 
 
+def listed_addresses(entries: Iterable[object]) -> set[str]:
+    """Return the addresses of entries, as they are written."""
+    return {str(entry.get("address")) for entry in entries if isinstance(entry, dict)}
+
+
 def _read(entry: object) -> CoolingAddress | None:
     match entry:
         case {"address": str(address), "until": str(until), **others}:
