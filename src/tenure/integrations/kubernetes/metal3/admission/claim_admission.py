@@ -9,8 +9,8 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     is_judged,
     label_step,
 )
-from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Reference
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import claim_ranges, reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
@@ -43,13 +43,13 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     holder = _holder_of_copy(claim, reference, view)
     if holder is None:
         return Defaults(steps, [])
-    annotations = mapping(claim, "metadata", "annotations")
+    annotations, id = mapping(claim, "metadata", "annotations"), claim_id_of(holder)
     for name in (OWN_ADDRESS, PICKED_FOR):
         if name in annotations:
             steps.append({"op": "remove", "path": pointer("metadata", "annotations", name)})
     warning = (
         f"metadata.annotations.{OWN_ADDRESS}: is dropped, since IPAddress {text(holder, 'metadata', 'name')} holds "
-        f"{annotations[OWN_ADDRESS]} for {kind_of(holder).claim.kind} {claim_name_of(holder)}"
+        f"{annotations[OWN_ADDRESS]} for {id.kind} {reference.pool.listed(id.key)}"
     )
     return Defaults(steps, [warning])
 
@@ -62,9 +62,10 @@ def _holder_of_copy(claim: Object, reference: Reference, view: AdmissionView) ->
     position = read_address(field(claim, "metadata", "annotations", OWN_ADDRESS), "", [])
     if position is None:
         return None
-    name, kind = text(claim, "metadata", "name"), kind_of(claim)
+    # It may have no name yet, which the server makes up then.
+    id = ClaimId(kind_of(claim).claim.kind, *(text(claim, "metadata", part) for part in ("namespace", "name")))
     holders = view.addresses_at(reference.pool, position)
-    return next((each for each in holders if (kind_of(each), claim_name_of(each)) != (kind, name)), None)
+    return next((each for each in holders if claim_id_of(each) != id), None)
 
 
 def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
