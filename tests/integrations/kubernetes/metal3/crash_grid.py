@@ -15,6 +15,7 @@ from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, KINDS_OF_IP_POOLS, METAL3
+from tenure.integrations.kubernetes.metal3.objects.cramped_kinds import CrampedKinds
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_ADDRESS,
     IP_CLAIM,
@@ -269,7 +270,7 @@ class NewcomersPoolWrites(PoolWrites):
 
     async def reserve(self, key: PoolId, chosen: dict[str, int]) -> Object:
         """Reserve in the status, where the server drops it, and then in the annotation."""
-        self._foreign_kinds.clear()
+        self.cramped = CrampedKinds()
         return await super().reserve(key, chosen)
 
 

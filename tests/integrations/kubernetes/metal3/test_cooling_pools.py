@@ -248,7 +248,7 @@ async def test_6_8_a_definition_without_room_keeps_it_in_an_annotation(now: list
     pools = stage.passes.giving.pools
     stage.put(IP_POOL, "p", {"namePrefix": "p", "pools": [{"start": "10.0.0.1", "end": "10.0.0.9"}], **COOL},
               finalizers=[POOL_FINALIZER], annotations={"mine": "x"})  # fmt: skip
-    pools._foreign_kinds.add(IP_POOL.kind)
+    pools.cramped.add(IP_POOL.kind)
     await served(stage, "a")
     delete(stage, "a")
     await served(stage, "b")

@@ -18,6 +18,7 @@ from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import (
     cooling_written,
     listed_addresses,
 )
+from tenure.integrations.kubernetes.metal3.objects.cramped_kinds import CrampedKinds
 from tenure.integrations.kubernetes.metal3.objects.drain_steps import DRAINED, DrainStep, drain_step, drained_condition
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
@@ -29,6 +30,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     finalizers_of,
     is_terminating,
     labels_of,
+    mapping,
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.listed_entries import as_annotation
@@ -84,8 +86,8 @@ class PoolWrites:
     """Raises if this process must not write an object, such as when it does not lead; asked before every write."""
     orphans_of: Callable[[PoolId], list[Object]] = field(default=lambda key: [])
     """Return the addresses of a pool without a claim, as the status lists them."""
-    _foreign_kinds: set[str] = field(default_factory=set)
-    """Kinds whose definition has no room for ``status.tenure``, since it is the other provider's own (KD4)."""
+    cramped: CrampedKinds = field(default_factory=CrampedKinds)
+    """Kinds of which no status has room for what is ours."""
 
     async def prepare(self, pool: Object, spec: PoolSpec) -> Object:
         """Give a pool its finalizer, and what binds it to its cluster (E1); return the pool."""
@@ -103,11 +105,11 @@ class PoolWrites:
         if pool is None or is_terminating(pool):
             raise WriteConflict(409, "Conflict", f"{key.title} is going")
         notes = self._notes(key, pool, chosen=chosen)
-        if key.kind not in self._foreign_kinds:
+        if key.kind not in self.cramped:
             pool = await self._patch_status(key, pool, notes)
             if chosen.items() <= reserved_in(pool).items():
                 return pool
-            self._foreign_kinds.add(key.kind)
+            self.cramped.add(key.kind)
         return await self._annotate(pool, {RESERVING: notes.reserving})
 
     async def note_released(self, addresses: Iterable[Object]) -> None:
@@ -145,12 +147,12 @@ class PoolWrites:
             if (position := position_of(each)) is not None
         ]
         notes = self._notes(key, pool, released=released)
-        if key.kind not in self._foreign_kinds:
+        if key.kind not in self.cramped:
             pool = await self._patch_status(key, pool, notes)
             # What was written, and not what is released: of too many the oldest have made room.
             if not _cools(spec) or listed_addresses(notes.cooling) <= listed_addresses(cooling_written(pool)):
                 return
-            self._foreign_kinds.add(key.kind)
+            self.cramped.add(key.kind)
         await self._annotate(pool, {COOLING_LIST: notes.cooling})
 
     async def write_status(self, key: PoolId) -> None:
@@ -160,7 +162,7 @@ class PoolWrites:
             return
         notes = self._notes(key, pool)
         pool = await self._patch_status(key, pool, notes)
-        cooling = notes.cooling if key.kind in self._foreign_kinds else []
+        cooling = notes.cooling if key.kind in self.cramped else []
         annotated = {RESERVING: notes.reserving, COOLING_LIST: cooling}
         stale = {
             name: entries
@@ -285,11 +287,11 @@ class PoolWrites:
         overlap = overlap_text(key, self.caches.records.overlaps.others(key))
         self._report(record, pool, problem, overlap)
         orphans, steps = self.orphans_of(key), list(islice(self._drain_steps(key), SAMPLE))
-        own = (
-            {} if key.kind in self._foreign_kinds else own_status(record, pool, notes, problem, orphans, overlap, steps)
-        )
+        own = {} if key.kind in self.cramped else own_status(record, pool, notes, problem, orphans, overlap, steps)
         changes = status_changes(record, pool, own)
         record.is_status_due = False
+        if own and "tenure" not in changes:
+            self._note_room(key.kind, has_room=True)
         if not changes:
             return pool
         record.status_at = time.monotonic()
@@ -307,7 +309,18 @@ class PoolWrites:
         is_due, free = record.is_status_due, record.book.free
         self.caches.objects.pools.wrote(patched)
         record.is_status_due = is_due or record.book.free != free
+        if "tenure" in changes:
+            self._note_room(key.kind, has_room=bool(mapping(patched, "status", "tenure")))
         return patched
+
+    def _note_room(self, kind: str, *, has_room: bool) -> None:
+        """Note whether a definition has room for ours; if it has by now, all pools of the kind are to say so."""
+        if not has_room:
+            self.cramped.add(kind)
+        elif self.cramped.discard(kind):
+            for pool, _ in self.caches.records:
+                if pool.kind == kind:
+                    self.caches.records.status_due(pool)
 
     def _drain_steps(self, key: PoolId) -> Iterator[DrainStep]:
         """Yield what is still held in drained ranges, in the order of the addresses."""
