@@ -33,7 +33,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.objects.listed_entries import as_annotation
+from tenure.integrations.kubernetes.metal3.objects.listed_entries import as_annotation, last_that_fit
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
@@ -153,7 +153,7 @@ class PoolWrites:
             if not _cools(spec) or listed_addresses(notes.cooling) <= listed_addresses(cooling_written(pool)):
                 return
             self.cramped.add(key.kind)
-        await self._annotate(pool, {COOLING_LIST: notes.cooling})
+        await self._annotate(pool, {COOLING_LIST: self._annotated(pool, notes.cooling)})
 
     async def write_status(self, key: PoolId) -> None:
         """Write what the status is to say, if it says something else."""
@@ -162,7 +162,7 @@ class PoolWrites:
             return
         notes = self._notes(key, pool)
         pool = await self._patch_status(key, pool, notes)
-        cooling = notes.cooling if key.kind in self.cramped else []
+        cooling = self._annotated(pool, notes.cooling) if key.kind in self.cramped else []
         annotated = {RESERVING: notes.reserving, COOLING_LIST: cooling}
         stale = {
             name: entries
@@ -213,10 +213,21 @@ class PoolWrites:
         }
         cooling |= {each.position: each for each in released if _cools(spec)}
         ordered = sorted(cooling.values())
-        if (surplus := len(ordered) - MOST_COOLING) > 0:
-            note = f"{surplus} addresses cool off no longer: a pool has room for {MOST_COOLING} of them"
-            self.events.record(pool_kind_of(pool).type, pool, "CoolingCutShort", note, "Warning")
+        self._report_cut(pool, len(ordered) - MOST_COOLING, f"a pool has room for {MOST_COOLING} of them")
         return cooling_entries(ordered[-MOST_COOLING:])
+
+    def _annotated(self, pool: Object, cooling: list[Object]) -> list[Object]:
+        """Return what cools off as an annotation has room for it: of too many, those that are free last."""
+        kept = last_that_fit(pool, cooling, (RESERVING, COOLING_LIST))
+        room = f"the annotations of a pool have room for {len(kept)} of them, since its definition has none"
+        self._report_cut(pool, len(cooling) - len(kept), room)
+        return kept
+
+    def _report_cut(self, pool: Object, surplus: int, room: str) -> None:
+        """Record an event, if more addresses cool off than the pool can list."""
+        if surplus > 0:
+            note = f"{surplus} addresses cool off no longer: {room}"
+            self.events.record(pool_kind_of(pool).type, pool, "CoolingCutShort", note, "Warning")
 
     def _owned(self, key: PoolId, claim: ClaimId) -> set[int]:
         """Return the addresses of a pool that a living claim of this name has again."""
