@@ -172,15 +172,17 @@ class PoolBook:
             self._at.setdefault(position, set()).add(holder)
         self._given = {self.spec.unit_at(position) for position in self._given}
 
-    def hold_range(self, holder: Holder, range: AddressRange | None) -> None:
-        """Let an object keep all units of a range from being picked; nothing: it holds one unit, or none."""
-        if range == self._wide.get(holder):
-            return
-        if range is None:
-            del self._wide[holder]
-        else:
+    def hold_range(self, holder: Holder, range: AddressRange | None) -> bool:
+        """Let an object keep all units of a range from being picked; nothing: it holds one unit, or none.
+
+        Return whether it kept others back before, which may be free now.
+        """
+        before = self._wide.pop(holder, None)
+        if range is not None:
             self._wide[holder] = range
-        self._lay()
+        if range != before:
+            self._lay()
+        return before is not None and range != before
 
     def hold(self, holder: Holder, position: int | None) -> None:
         """Note where a holder is; nothing: nowhere any more."""

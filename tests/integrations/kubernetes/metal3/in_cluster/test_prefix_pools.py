@@ -7,6 +7,7 @@ import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.in_cluster_spec import read_prefix_pool
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    CLUSTER_API_ADDRESS,
     CLUSTER_API_CLAIM,
     OWN_ADDRESS,
     PREFIX_POOL,
@@ -79,3 +80,58 @@ async def test_kd18_a_claim_that_asks_for_an_address_inside_of_a_prefix_is_refus
     assert await errors(refused, refused, view=view) == "", "it was there before, and may be cleaned up"
     for mark, address in ((WISHED_ADDRESS, "fd00:0:0:2::"), (OWN_ADDRESS, "fd00:0:0:2::5")):
         assert await errors(asking(mark, address), view=view) == ""
+
+
+@pytest.mark.parametrize("length", [64, 128])
+async def test_kd18_nothing_inside_of_a_larger_prefix_that_was_made_by_hand_is_given(length: int) -> None:
+    """No webhook was asked: it refuses such an object."""
+    stage = InClusterStage(PREFIX_POOL)
+    stage.make_pool(f"fd00::/{length - 3}", allocationPrefixLength=length)
+    stage.by_hand("wide", "fd00::", "nobody", prefix=length - 2)
+    for number in range(5):
+        stage.ask(f"c{number}")
+    await stage.settle()
+    given = {parse_address(each) for name, each in stage.given().items() if name != "wide"}
+    first, unit = parse_address("fd00::"), 1 << (128 - length)
+    assert given == {first + number * unit for number in range(4, 8)}
+    assert stage.said("c4") == "Exhausted IP Pools"
+
+    stage.remove(CLUSTER_API_ADDRESS, "wide")
+    await stage.settle()
+    assert stage.given()["c4"] == "fd00::"
+
+
+@pytest.mark.parametrize("length", [64, 128])
+async def test_kd18_a_prefix_whose_object_went_by_force_is_not_made_again_within_a_larger_one(length: int) -> None:
+    stage = InClusterStage(PREFIX_POOL)
+    stage.make_pool(f"fd00::/{length - 3}", allocationPrefixLength=length)
+    for name in ("a", "b"):
+        stage.ask(name)
+    await stage.settle()
+    lost = stage.given()["b"]
+    stage.by_hand("wide", "fd00::", "nobody", prefix=length - 2)
+    stage.remove(CLUSTER_API_ADDRESS, "b")
+    await stage.settle()
+
+    assert set(stage.given()) == {"wide", "a"}
+    assert stage.said("b") == f"Address {lost} is held by IPAddressClaim nobody (IPAddress wide)"
+
+    stage.remove(CLUSTER_API_ADDRESS, "wide")
+    await stage.settle()
+    assert stage.given()["b"] == lost
+
+
+@pytest.mark.parametrize("length", [64, 128])
+async def test_kd18_an_object_of_another_length_is_refused_also_where_a_claim_gets_a_single_address(
+    length: int,
+) -> None:
+    spec = read_prefix_pool({"prefixes": [f"fd00::/{length - 3}"], "allocationPrefixLength": length}).spec
+    view = View(specs={PoolId(NAMESPACE, "p", PREFIX_POOL.kind): spec})
+    reference = {"apiGroup": PREFIX_POOL.group, "kind": PREFIX_POOL.kind, "name": "p"}
+
+    async def said(prefix: int) -> str:
+        by_hand = {"address": "fd00::", "prefix": prefix, "poolRef": reference, "claimRef": {"name": "x"}}
+        return await errors(an_object(CLUSTER_API_ADDRESS, "x", by_hand), view=view)
+
+    assert await said(length) == ""
+    assert f"prefixes of length {length}, and no others" in await said(length - 2)

@@ -58,7 +58,7 @@ def _judged_place(request: AdmissionRequest, view: AdmissionView, faults: list[S
 
 def _other_unit(address: Object, position: int, spec: PoolSpec) -> list[SpecFault]:
     """Return why an object is no prefix that its pool hands out: all of them have one length (KD18)."""
-    if spec.unit == 1:
+    if not spec.gives_prefixes:
         return []
     length, written = spec.options.prefix, field(address, "spec", "prefix")
     if written != length:

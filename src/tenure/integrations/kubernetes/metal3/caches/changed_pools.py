@@ -63,7 +63,7 @@ class ChangedPools:
         self.records.note_overlaps(pool, is_there=after is not None)
         if shared != record.book.spec.namespaces:
             self._hold_elsewhere(pool, record)
-        for address in self.objects.addresses_of(pool) if record.book.spec.unit > 1 else ():
+        for address in self.objects.addresses_of(pool) if record.book.spec.gives_prefixes else ():
             record.book.hold_range(holder_of(address), range_of(address, record.book.spec))
 
     def _hold_elsewhere(self, pool: PoolId, record: PoolRecord) -> None:

@@ -113,8 +113,10 @@ class PoolSpec:
     """Nothing is picked from there any more; what is held stays."""
     excluded: tuple[AddressRange, ...] = ()
     """What the pool does not have, although it lies in its entries."""
+    gives_prefixes: bool = False
+    """Whether claims get prefixes, all of one length (KD18); at the longest they are single addresses."""
     unit: int = 1
-    """How many addresses a claim gets at once: more than one in a pool of prefixes, and the same for all (KD18)."""
+    """How many addresses a claim gets at once: more than one only in a pool of prefixes."""
     namespaces: frozenset[str] = frozenset()
     """Namespaces besides its own from which the pool may be claimed; ``*`` is every one."""
     outlives_cluster: bool = False
