@@ -126,11 +126,11 @@ class PoolBook:
         self.spec, self.faults = self._reading
         if self.spec.ledger is not None and self._plan is not None:
             self.spec = within_plan(self.spec, self._plan)
-        if self._wide:
-            self.spec = replace(self.spec, excluded=(*self.spec.excluded, *self._wide.values()))
         self._align()
         unit = self.spec.unit
-        runs = [[(each.first, unit, each.size // unit) for each in of_entry] for of_entry in self.spec.runs()]
+        # What is held so stays an address of the pool, which another pool may have as well.
+        picked = replace(self.spec, excluded=(*self.spec.excluded, *self._wide.values())) if self._wide else self.spec
+        runs = [[(each.first, unit, each.size // unit) for each in of_entry] for of_entry in picked.runs()]
         self._line = Line(runs[0] if runs else (), self.spec.policy, later=runs[1:])
         self._rank_starts = [part.start for part in self._line.ranks]
         self._free = FreeSet(self._line.size, self._line.taken((held, held) for held in sorted(self._at)))

@@ -179,9 +179,21 @@ class PoolSpec:
         return entry.options if entry else self.options
 
     def spans(self) -> Iterator[AddressRange]:
-        """Yield where addresses of this pool may be held: its entries, each address once, and fixed ones outside."""
-        yield from self._bounds.spans()
+        """Yield what this pool may give: its entries without what it excludes, each address once, and fixed ones."""
+        yield from self._without_excluded
         yield from (AddressRange(each, each) for each in sorted(self.fixed) if self.entry_at(each) is None)
+
+    @cached_property
+    def _without_excluded(self) -> list[AddressRange]:
+        unused = FreeSet(ALL_POSITIONS)
+        for closed in self.excluded:
+            self._close(unused, closed)
+        spans = self._bounds.spans()
+        return [AddressRange(*each) for span in spans for each in unused.take(span.first, span.last)]
+
+    def _close(self, unused: FreeSet, closed: AddressRange) -> None:
+        """Take all units that have any part of a range."""
+        unused.take(self.unit_at(closed.first), self.unit_at(closed.last) + self.unit - 1)
 
     def runs(self) -> Iterator[list[AddressRange]]:
         """Yield what is handed out of each entry, in their order; an address of two entries belongs to the first.
@@ -194,7 +206,7 @@ class PoolSpec:
         for position in () if self.gives_reserved else self.gateways:
             kept.take(position, position)
         for closed in (*self.drained, *self.excluded):
-            kept.take(self.unit_at(closed.first), self.unit_at(closed.last) + self.unit - 1)
+            self._close(kept, closed)
         for entry in self.entries:
             given = entry.bounds if self.gives_reserved else entry.range
             yield [] if given is None else [AddressRange(*each) for each in kept.take(given.first, given.last)]
