@@ -337,7 +337,7 @@ class PoolWrites:
         """Yield what is still held in drained ranges, in the order of the addresses."""
         for position in sorted(self.caches.records.of(key).book.draining):
             for address in self.caches.objects.addresses_at(key, position):
-                yield drain_step(address, self.caches.objects.claim(claim_id_of(address)))
+                yield drain_step(key, address, self.caches.objects.claim(claim_id_of(address)))
 
     def _report(self, record: PoolRecord, pool: Object, problem: tuple[str, str], overlap: str) -> None:
         """Record events of a pool: what is wrong; once, what it shares with others, and that a drain is over."""
