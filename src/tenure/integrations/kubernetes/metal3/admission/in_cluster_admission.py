@@ -22,7 +22,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     field,
     mapping,
 )
-from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, read_pool
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
@@ -46,12 +46,12 @@ def judge_in_cluster_pool(request: AdmissionRequest, view: AdmissionView) -> Jud
     """Judge a pool that is created or changed."""
     if not is_judged(request):
         return Judgement([], [])
-    written = field(request.object or {}, "spec")
-    reading = POOL_KINDS[request.kind].read(written)
+    reading = read_pool(request.object or {})
     if reading.faults:
         return Judgement(reading.faults, [])
     overlap = view.overlap_of(pool_asked_about(request), reading.spec)
-    warnings = [f"spec.addresses: {overlap}"] if overlap else []
+    place = "spec.prefixes" if reading.spec.gives_prefixes else "spec.addresses"
+    warnings = [f"{place}: {overlap}"] if overlap else []
     warnings += _prefix_warnings(reading.spec)
     if request.before is None:
         return Judgement([], warnings)
