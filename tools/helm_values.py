@@ -93,8 +93,9 @@ def _image_values() -> list[Value]:
 def _operator_values() -> list[Value]:
     return [
         Value(
-            "controllers", _default("--controllers").split(","), "What the operator serves; `render` also needs rights "
-            "to machines and to secrets, and gets them.", _list_of({"enum": sorted(CONTROLLERS)}, minItems=1),
+            "controllers", _default("--controllers").split(","), "What the operator serves. `render` also needs rights "
+            "to machines and to secrets, and gets them; `in-cluster`, the pools of the in-cluster provider, gets "
+            "rights, webhooks and definitions.", _list_of({"enum": sorted(CONTROLLERS)}, minItems=1),
             "--controllers",
         ),
         Value(
@@ -141,6 +142,10 @@ def _cluster_values() -> list[Value]:
         _switch(
             "crds.install", True, "Install the kinds IPPool, IPClaim and IPAddress, and keep them at `helm uninstall`. "
             "Off: those that are there are used, such as Metal3's own.",
+        ),
+        _switch(
+            "crds.inCluster", True, "With `crds.install` and the controller `in-cluster`: install the four kinds of "
+            "the in-cluster provider's pools as well, in place of the provider's own. Off: its own stay.",
         ),
         _switch(
             "userRoles.create", True, "Make roles for people: who may view or edit a namespace may do so with its "

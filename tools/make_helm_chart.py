@@ -166,7 +166,7 @@ WHOLE_FILES = {
         'if has "render" .Values.controllers }}\n{{- range $namespace := .Values.namespaces | default (list "")',
         "end }}\n{{- end",
     ),
-    "in_cluster_crds/": (f"if and .Values.crds.install {IN_CLUSTER}", "end"),
+    "in_cluster_crds/": (f"if and .Values.crds.install .Values.crds.inCluster {IN_CLUSTER}", "end"),
     "in_cluster_rbac.yaml": (f"if {IN_CLUSTER}", "end"),
     "in_cluster_webhooks.yaml": (f"if and .Values.webhooks.enabled {IN_CLUSTER}", "end"),
     "user_roles.yaml": ("if .Values.userRoles.create", "end"),

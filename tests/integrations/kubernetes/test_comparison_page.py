@@ -1,5 +1,6 @@
 """``docs/reference/comparison.md``: every cell of ours has a command, and what the commands name is there."""
 
+import ast
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -60,7 +61,12 @@ def kubectl_works(words: list[str]) -> bool:
 
 
 def tenure_works(words: list[str]) -> bool:
-    """Judge a command of ours by its options and arguments, which are read and not carried out."""
+    """Judge a command of ours by its options and arguments, which are read and not carried out.
+
+    One that checks settings shows nothing of what they do.
+    """
+    if "--check" in words:
+        return False
     command: click.Command = main
     context = click.Context(main, info_name="tenure")
     while isinstance(command, click.Group):
@@ -71,17 +77,29 @@ def tenure_works(words: list[str]) -> bool:
     return bool(command.make_context(name, words, parent=context).params)
 
 
-def names_in(path: Path) -> Iterator[str]:
-    """Yield the tests of a module or folder."""
+def names_in(path: Path, *, in_proof: bool) -> Iterator[str]:
+    """Yield the tests of a module or folder that are run: without ``TENURE_PROOF`` those of the proof are not."""
     for module in path.rglob("test_*.py") if path.is_dir() else [path]:
-        yield from re.findall(r"^(?:async )?def (test_\w+)", module.read_text("utf-8"), re.MULTILINE)
+        body = ast.parse(module.read_text("utf-8")).body
+        marks = [
+            ast.unparse(each.value) for each in body if isinstance(each, ast.Assign) and "pytestmark" in names(each)
+        ]
+        for test in (each for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)):
+            is_proof = any("mark.proof" in each for each in [*marks, *map(ast.unparse, test.decorator_list)])
+            if test.name.startswith("test_") and (in_proof or not is_proof):
+                yield test.name
 
 
-def pytest_works(words: list[str]) -> bool:
-    """Judge ``.venv/bin/pytest PATH [-k PART]``: some test has that part in its name."""
+def names(assigned: ast.Assign) -> list[str]:
+    """Return the names that are assigned to."""
+    return [each.id for each in assigned.targets if isinstance(each, ast.Name)]
+
+
+def pytest_works(words: list[str], *, in_proof: bool = False) -> bool:
+    """Judge ``.venv/bin/pytest PATH [-k PART]``: some test has that part in its name, and is run."""
     path, *more = words
     part = more[1] if more[:1] == ["-k"] else ""
-    return (ROOT / path).exists() and any(part in name for name in names_in(ROOT / path))
+    return (ROOT / path).exists() and any(part in name for name in names_in(ROOT / path, in_proof=in_proof))
 
 
 def make_works(words: list[str]) -> bool:
@@ -97,6 +115,7 @@ WORKS: dict[str, Callable[[list[str]], bool]] = {
     "kubectl": kubectl_works,
     "tenure": tenure_works,
     ".venv/bin/pytest": pytest_works,
+    "TENURE_PROOF=1": lambda words: words[0] == ".venv/bin/pytest" and pytest_works(words[1:], in_proof=True),
     "make": make_works,
     "helm": lambda words: words[0] == "template" and (ROOT / words[1] / "Chart.yaml").exists(),
     "curl": lambda words: words == [f"http://127.0.0.1:{OperatorSettings().port}/metrics"],
@@ -124,6 +143,8 @@ def test_what_a_command_names_is_there(command: str) -> None:
         "kubectl explain ippool.spec.tenure.none",
         "kubectl get ippool p -o jsonpath={.status.none}",
         ".venv/bin/pytest tests/house/test_layout.py -k test_none",
+        ".venv/bin/pytest tests/integrations/kubernetes/metal3 -k ours_takes_over",
+        "tenure operator --controllers metal3 --check",
         "helm template deploy/helm/none",
         'make bench ARGS="--only none"',
     ],
@@ -138,7 +159,7 @@ def test_a_command_that_names_what_is_not_there_would_be_found(command: str) -> 
 def test_the_commands_that_look_at_a_cluster_run(tmp_path: Path) -> None:
     """On a pool and a claim as the page names them; tests and measurements are run by themselves."""
     (tmp_path / "deploy").symlink_to(ROOT / "deploy")
-    commands = [each[1] for each in COMMANDS if each and not each[1].startswith((".venv/bin/pytest", "make"))]
+    commands = [each[1] for each in COMMANDS if each and not each[1].startswith((".venv/bin/pytest", "TENURE", "make"))]
     with private_kube() as server:
         install(server)
         space = Namespace(server, "default")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import IN_CLUSTER_POOLS
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
@@ -295,3 +296,14 @@ def test_clusterctl_finds_the_kinds_and_moves_pools_and_claims() -> None:
         "IPClaim": [f"{moved}/move"],
         "IPAddress": [],
     }
+
+
+def test_3_3_clusterctl_finds_the_in_cluster_pools_and_moves_them_with_all_that_they_own() -> None:
+    """KP16: as the provider's own definitions say it."""
+    labels = {each["spec"]["names"]["kind"]: each["metadata"]["labels"] for each in documents_of(["in-cluster-crds"])}
+    moved = "clusterctl.cluster.x-k8s.io"
+
+    assert labels.keys() == {each.type.kind for each in IN_CLUSTER_POOLS}
+    for each in labels.values():
+        assert each["cluster.x-k8s.io/provider"] == "ipam-in-cluster"
+        assert [name for name in each if name.startswith(moved)] == [moved, f"{moved}/move-hierarchy"]

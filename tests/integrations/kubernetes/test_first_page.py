@@ -32,5 +32,5 @@ def test_the_commands_of_the_howto_work_on_a_fresh_server(tmp_path: Path) -> Non
     with private_kube() as server:
         programs = [find_program(name, build=False).parent for name in ("kubectl", "helm")]
         played = play([each.text for each in commands], tmp_path, *programs, KUBECONFIG=str(server.kubeconfig()))
-    assert len(played) == 7
+    assert len(played) == 8
     assert wrongs(commands, played) == []

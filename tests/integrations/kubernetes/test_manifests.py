@@ -197,7 +197,7 @@ def test_people_who_may_view_or_edit_a_namespace_may_do_so_with_pools_claims_and
 
 def test_kp16_definitions_have_the_labels_that_clusterctl_asks_for() -> None:
     """Of today's contract it reads a version that the kind has."""
-    for file in PARTS["crds"]:
+    for file in PARTS["crds"] + PARTS["in-cluster-crds"]:
         (definition,) = read_manifest(file)
         labels = definition["metadata"]["labels"]
         assert {"clusterctl.cluster.x-k8s.io", "cluster.x-k8s.io/v1beta1"} <= set(labels)

@@ -77,6 +77,7 @@ class Case(NamedTuple):
     needs: Mapping[str, Any] = {}
 
 
+IN_CLUSTER: Mapping[str, Any] = {"controllers": ["metal3", "capi", "in-cluster"]}
 RENDERING: Mapping[str, Any] = {"controllers": ["metal3", "render"]}
 CASES: dict[str, Case] = {
     "image.repository": Case(REPOSITORY, lambda it: it.container["image"].startswith(f"{REPOSITORY}:")),
@@ -103,6 +104,10 @@ CASES: dict[str, Case] = {
     "render.likeCapm3": Case(True, lambda it: it.is_given("--render-like-capm3"), RENDERING),
     "ledger.secretNames": Case(["plan", "other-plan"], lambda it: it.readable_secrets() == {"plan", "other-plan"}),
     "crds.install": Case(False, lambda it: not it.has("CustomResourceDefinition", "ippools.ipam.metal3.io")),
+    "crds.inCluster": Case(
+        False, lambda it: it.has("ClusterRole", "tenure-operator-in-cluster")
+        and not it.has("CustomResourceDefinition", "inclusterippools.ipam.cluster.x-k8s.io"), IN_CLUSTER,
+    ),
     "userRoles.create": Case(False, lambda it: not it.has("ClusterRole", "tenure-ipam-view")),
     "webhooks.enabled": Case(
         False, lambda it: it.is_given("--no-webhooks") and not it.has("ValidatingWebhookConfiguration")
@@ -130,7 +135,7 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 """One for each value."""
 
-EXCLUDED_BY_OTHERS = ("webhooks.enabled", "crds.install")
+EXCLUDED_BY_OTHERS = ("webhooks.enabled", "crds.install", "crds.inCluster")
 """Values whose cases leave nothing of others to be seen; a release of their own has them."""
 
 WRONG: dict[str, Any] = {

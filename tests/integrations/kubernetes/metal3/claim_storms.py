@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from itertools import count
 
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import METAL3
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_CLAIM, IP_POOL
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists
 from tenure.integrations.kubernetes.runtime.resource_types import key_of
@@ -59,18 +61,18 @@ async def _make_claims(user: IpamUser, chance: random.Random, numbers: Iterable[
         await user.delete(IP_CLAIM, name)
 
 
-async def come_and_go(user: IpamUser, claims: int, seed: int) -> None:
+async def come_and_go(user: IpamUser, claims: int, seed: int, kind: ClaimKind = METAL3) -> None:
     """Create claims at random times, and delete half of them at others."""
     chance, numbers = random.Random(seed), count()
     living: list[str] = []
 
     async def live() -> None:
         while (number := next(numbers)) < claims:
-            await user.claim(f"c{number}", "p")
+            await user.claim_of(kind, f"c{number}", "p")
             living.append(f"c{number}")
             await asyncio.sleep(chance.uniform(0, 0.1))
             if number % 2:
-                await user.delete(IP_CLAIM, living.pop(chance.randrange(len(living))))
+                await user.delete(kind.claim, living.pop(chance.randrange(len(living))))
 
     await asyncio.gather(*(live() for _ in range(IN_FLIGHT)))
 

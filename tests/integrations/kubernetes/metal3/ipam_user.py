@@ -16,7 +16,13 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     pool_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS, METAL3, id_of, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import (
+    IN_CLUSTER,
+    KINDS_OF_IP_POOLS,
+    METAL3,
+    id_of,
+    kind_of,
+)
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
@@ -24,6 +30,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_ADDRESS,
     IP_POOL,
     OWN_ADDRESS,
+    SKIPS_DELETE_CHECK,
     annotations_of,
     finalizers_of,
     is_terminating,
@@ -32,7 +39,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
-from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, OBJECT, OF_CLAIMS, holder_of
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
@@ -79,6 +86,8 @@ class IpamUser:
     namespace: str
     has_counts: bool = True
     """Whether the definition of pools has room for ours; Metal3's has none (KD3)."""
+    pools: ResourceType = IP_POOL
+    """The kind of pools: Metal3's, or InClusterIPPool."""
 
     async def create(self, kind: ResourceType, name: str, spec: Object, **metadata: object) -> Object:
         """Create an object."""
@@ -88,8 +97,12 @@ class IpamUser:
 
     async def pool(self, name: str, first: str, last: str, **spec: object) -> Object:
         """Create a pool of one range."""
-        entries = [{"start": first, "end": last}]
-        return await self.create(IP_POOL, name, {"namePrefix": name, "pools": entries, **spec})
+        if self.pools is IP_POOL:
+            entries = [{"start": first, "end": last}]
+            return await self.create(self.pools, name, {"namePrefix": name, "pools": entries, **spec})
+        listed = {"addresses": [f"{first}-{last}"], "prefix": 24}
+        # It may be deleted together with its claims.
+        return await self.create(self.pools, name, {**listed, **spec}, annotations={SKIPS_DELETE_CHECK: ""})
 
     async def claim(self, name: str, pool: str, **metadata: object) -> Object:
         """Create an IPClaim."""
@@ -101,8 +114,11 @@ class IpamUser:
 
     async def address(self, name: str, address: str, claim: str, pool: str) -> Object:
         """Create an address by hand."""
-        spec = {"address": address, "pool": {"name": pool}, "claim": {"name": claim}}
-        return await self.create(IP_ADDRESS, name, spec)
+        if self.pools is IP_POOL:
+            spec: Object = {"address": address, "pool": {"name": pool}, "claim": {"name": claim}}
+            return await self.create(IP_ADDRESS, name, spec)
+        spec = {"address": address, "prefix": 24, **claim_spec(IN_CLUSTER, pool), "claimRef": {"name": claim}}
+        return await self.create(IN_CLUSTER.address, name, spec)
 
     async def annotate(self, kind: ResourceType, name: str, annotations: dict[str, str | None]) -> None:
         """Set annotations, or remove them."""
@@ -133,7 +149,7 @@ class IpamUser:
         """List everything, of both kinds of claims."""
         claims = [each.claim for each in KINDS_OF_IP_POOLS.values()]
         addresses = [each.address for each in KINDS_OF_IP_POOLS.values()]
-        pools, *others = await asyncio.gather(*(self.all_of(kind) for kind in (IP_POOL, *claims, *addresses)))
+        pools, *others = await asyncio.gather(*(self.all_of(kind) for kind in (self.pools, *claims, *addresses)))
         return Found(pools, list(chain(*others[: len(claims)])), list(chain(*others[len(claims) :])))
 
     async def delete_all(self, *kinds: ResourceType) -> None:
@@ -214,7 +230,7 @@ def _pool_faults(
     # Of two claims of one name, Metal3's is listed.
     in_order = sorted(addresses, key=lambda each: kind_of(each) is METAL3)
     truth = {claim_name_of(each): text(each, "spec", "address") for each in in_order}
-    if mapping(pool, "status", "indexes") != truth:
+    if not pool_kind_of(pool).counts_addresses and mapping(pool, "status", "indexes") != truth:
         yield f"{name}: status.indexes is {mapping(pool, 'status', 'indexes')}, the truth is {truth}"
     counts = mapping(pool, "status", "tenure", "addresses")
     counted = (counts.get("used") or 0) + (counts.get("outside") or 0)
@@ -264,10 +280,12 @@ def _book_faults(
 
 
 @contextlib.asynccontextmanager
-async def user_of(server: KubeServer, namespace: str, *, has_counts: bool = True) -> AsyncIterator[IpamUser]:
+async def user_of(
+    server: KubeServer, namespace: str, *, has_counts: bool = True, pools: ResourceType = IP_POOL
+) -> AsyncIterator[IpamUser]:
     """Give a user of a namespace."""
     async with UserClient(from_kubeconfig(str(server.kubeconfig())), agent="user") as client:
-        yield IpamUser(client, namespace, has_counts)
+        yield IpamUser(client, namespace, has_counts, pools)
 
 
 FOREVER = 2**63

@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, cast
 
 from tenure.integrations.kubernetes.metal3.address_giving import AddressGiving
@@ -12,6 +12,8 @@ from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLAIM_FINALIZER,
+    CLUSTER_API_ADDRESS,
+    CLUSTER_API_CLAIM,
     DELETE_FOR_MOVE,
     IP_ADDRESS,
     IP_CLAIM,
@@ -23,12 +25,14 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     finalizers_of,
     is_terminating,
 )
-from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, Provider
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
 from tenure.integrations.kubernetes.runtime.api_client import GONE, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists, ObjectMissing, WriteConflict
+from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
+from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
@@ -52,7 +56,7 @@ class Stage:
     skipped_s = 0.0
     """How much time was skipped instead of waited for; the fixture ``skipped_time`` lets it have passed."""
 
-    def __init__(self) -> None:
+    def __init__(self, providers: Collection[Provider] = (Provider.METAL3,)) -> None:
         self.objects: dict[tuple[str, str], Object] = {}
         self.writes: list[tuple[str, str, str]] = []
         self.before: Interference = lambda *write: None
@@ -61,8 +65,9 @@ class Stage:
         self._due: set[PoolId] = set()
         self._later: set[PoolId] = set()
         client, events = cast(ApiClient, self), cast(EventRecorder, self)
-        self.caches = IpamCaches(client, (), RuntimeMeter(), self._due.add, self._due.discard)
-        for group in self.caches.objects.own.values():
+        self.caches = IpamCaches(client, (), RuntimeMeter(), self._due.add, self._due.discard, providers=providers)
+        self._kinds = self._followed(providers)
+        for group in self._kinds.values():
             for informer in group._informers.values():
                 informer.is_there = True
         claims = ClaimWrites(client, self.caches, lambda each: None)
@@ -70,6 +75,17 @@ class Stage:
         claims.note_released = pools.note_released
         giving = AddressGiving(self.caches, claims, pools, events, self._again)
         self.passes = PoolPasses(self.caches, giving, lambda each: True)
+
+    def _followed(self, providers: Collection[Provider]) -> dict[ResourceType, InformerGroup]:
+        """Return the objects of each kind; what the server would have to be asked about is there."""
+        objects = self.caches.objects
+        found: dict[ResourceType, DiscoveredGroup] = dict(objects.in_cluster_pools)
+        if Provider.IN_CLUSTER in providers:
+            found |= {CLUSTER_API_CLAIM: objects.cluster_api_claims, CLUSTER_API_ADDRESS: objects.cluster_api_addresses}
+        for kind, group in found.items():
+            group.kind, group._informers = kind, group._make(kind)
+            group._informers.on_change(group._relay)
+        return {**objects.own, **{kind: each._informers for kind, each in found.items() if each._informers}}
 
     def record(self, kind: ResourceType, object: Object, reason: str, note: str, type: str = "Normal") -> None:
         self.events.append(reason)
@@ -121,18 +137,18 @@ class Stage:
     def remove(self, kind: ResourceType, name: str) -> None:
         """Remove an object by force."""
         object = self.objects.pop((kind.plural, name))
-        self.caches.objects.own[kind].deleted(object, GONE)
+        self._kinds[kind].deleted(object, GONE)
 
     def change(self, kind: ResourceType, name: str, change: Callable[[Object], None], *, is_seen: bool = True) -> None:
         object = self.objects[kind.plural, name]
         change(object)
         object["metadata"]["resourceVersion"] = str(next(self._versions))
         if is_seen:
-            self.caches.objects.own[kind].wrote(copy.deepcopy(object))
+            self._kinds[kind].wrote(copy.deepcopy(object))
 
     def see(self, kind: ResourceType, name: str) -> None:
         """Let the watch bring what an object is by now."""
-        self.caches.objects.own[kind].wrote(copy.deepcopy(self.objects[kind.plural, name]))
+        self._kinds[kind].wrote(copy.deepcopy(self.objects[kind.plural, name]))
 
     # What is to be seen of it.
 
@@ -168,7 +184,7 @@ class Stage:
 
     def _watched(self, kind: ResourceType, version: int) -> None:
         """Let the watch reach the version of a write, after its answer."""
-        for informer in self.caches.objects.own[kind]._informers.values():
+        for informer in self._kinds[kind]._informers.values():
             informer.cache.passed(version)
             informer._wake_waiting()
 
@@ -209,7 +225,7 @@ class Stage:
 
     def _store(self, kind: ResourceType, object: Object) -> None:
         self.objects[kind.plural, key_of(object)[1]] = object
-        self.caches.objects.own[kind].wrote(copy.deepcopy(object))
+        self._kinds[kind].wrote(copy.deepcopy(object))
 
 
 def _apply(object: Object, steps: list[Object]) -> None:

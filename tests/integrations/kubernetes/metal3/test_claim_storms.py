@@ -33,7 +33,7 @@ async def test_two_leaders_at_once_serve_every_claim_and_give_no_address_twice(k
     """A frozen old leader at its worst (KP4): both believe that they lead. Conflicts are allowed, nothing else is."""
     with fresh_namespace(kube) as namespace:
         async with user_of(kube, namespace) as user, AsyncExitStack() as stack:
-            leaders = [await started_in(stack, kube, namespace) for _ in range(2)]
+            leaders = [await started_in(stack, kube, user) for _ in range(2)]
             await user.pool("p", "10.0.0.1", f"10.0.0.{CLAIMS // 2}")
             async with witness(user) as seen:
                 await come_and_go(user, claims=CLAIMS, seed=1)

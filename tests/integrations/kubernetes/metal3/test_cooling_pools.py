@@ -7,18 +7,23 @@ server.
 import time
 from typing import Any
 
+import orjson
 import pytest
 
 from tenure.integrations.kubernetes.metal3 import pool_writes
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import MOST_COOLING, CoolingAddress
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     COOLING_LIST,
     IP_CLAIM,
     IP_POOL,
     POOL_FINALIZER,
 )
+from tenure.integrations.kubernetes.metal3.objects.listed_entries import MOST_ANNOTATIONS
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, WriteConflict
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
-from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage
+from tenure.kernel.addressing.addresses import parse_address
+from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, POOL, Stage
 
 pytestmark = pytest.mark.usefixtures("skipped_time")
 
@@ -199,6 +204,27 @@ async def test_6_8_of_too_many_the_oldest_make_room(now: list[float], monkeypatc
     assert "CoolingCutShort" in stage.events
 
 
+async def test_6_8_more_at_once_than_there_is_room_for_are_no_sign_of_another_definition(
+    now: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KD4: what stands in the status goes on being written there, and ends when its time is over."""
+    monkeypatch.setattr(pool_writes, "MOST_COOLING", 2)
+    stage = Stage()
+    stage.pool(last="10.0.0.4", **COOL)
+    await served(stage, "a", "b", "c", "d")
+    for name in "abcd":
+        delete(stage, name)
+    await stage.settle()
+    assert list(cooling(stage)) == ["10.0.0.3", "10.0.0.4"]
+    assert COOLING_LIST not in stage.objects["ippools", "p"]["metadata"].get("annotations", {})
+
+    await served(stage, "e", "f", "g")
+    assert addresses(stage) == {"e": "10.0.0.1", "f": "10.0.0.2"}
+    now[0] += 101
+    await later(stage)
+    assert (addresses(stage)["g"], cooling(stage)) == ("10.0.0.3", {})
+
+
 async def test_6_8_forged_entries_only_keep_addresses_back(now: list[float]) -> None:
     stage = Stage()
     stage.pool(**COOL)
@@ -227,7 +253,7 @@ async def test_6_8_a_definition_without_room_keeps_it_in_an_annotation(now: list
     pools = stage.passes.giving.pools
     stage.put(IP_POOL, "p", {"namePrefix": "p", "pools": [{"start": "10.0.0.1", "end": "10.0.0.9"}], **COOL},
               finalizers=[POOL_FINALIZER], annotations={"mine": "x"})  # fmt: skip
-    pools._foreign_kinds.add(IP_POOL.kind)
+    pools.cramped.add(IP_POOL.kind)
     await served(stage, "a")
     delete(stage, "a")
     await served(stage, "b")
@@ -239,3 +265,32 @@ async def test_6_8_a_definition_without_room_keeps_it_in_an_annotation(now: list
     await later(stage)
     assert annotations == {"mine": "x"}
     assert stage.caches.records.of(POOL).book.free == 8
+
+
+@pytest.mark.parametrize("others", [0, 100_000])
+async def test_6_8_an_annotation_keeps_as_many_as_the_server_stores(now: list[float], others: int) -> None:
+    """The server refuses more than 256 KiB of annotations, and with them every release of the pool."""
+    stage = Stage()
+    stage.passes.giving.pools.cramped.add(IP_POOL.kind)
+    stage.put(IP_POOL, "p", {"namePrefix": "p", "pools": [{"subnet": "10.0.0.0/16"}], **COOL},
+              finalizers=[POOL_FINALIZER], annotations={"mine": "x" * others})  # fmt: skip
+    long = "a-claim-with-a-name-that-is-as-long-as-those-of-machines-are"
+    listed = [
+        CoolingAddress(
+            int(now[0]) + 50,
+            parse_address("10.0.8.0") + number,
+            ClaimId("IPClaim", NAMESPACE, f"{long}-{number}"),
+        )
+        for number in range(MOST_COOLING)
+    ]
+    stage.caches.records.of(POOL).cooling = {each.position: each for each in listed}
+    await served(stage, "a")
+    delete(stage, "a")
+    await stage.settle()
+
+    annotations = stage.objects["ippools", "p"]["metadata"]["annotations"]
+    kept = orjson.loads(annotations[COOLING_LIST])
+    assert sum(len(name) + len(text) for name, text in annotations.items()) < MOST_ANNOTATIONS
+    assert "10.0.0.1" in [each["address"] for each in kept]
+    assert len(kept) > (300 if others else 800)
+    assert (addresses(stage), stage.events.count("CoolingCutShort") > 0) == ({}, True)

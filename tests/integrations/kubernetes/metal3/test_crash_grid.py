@@ -13,8 +13,9 @@ import pytest
 from tenure.integrations.kubernetes.runtime.api_client import JSON_PATCH, MERGE_PATCH
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.conditional_writes import SentWrite, unconditional
-from tests.integrations.kubernetes.metal3.crash_grid import STORIES, GridCell, beyond, cell_of, cells_of, play_cells
+from tests.integrations.kubernetes.metal3.crash_grid import GridCell, beyond, cell_of, cells_of, play_cells
 from tests.integrations.kubernetes.metal3.faulty_client import Moment
+from tests.integrations.kubernetes.metal3.grid_stories import STORIES
 from tests.integrations.kubernetes.metal3.old_clusters import install_clusters
 from tests.scale import in_proof
 

@@ -379,9 +379,17 @@ def _sticky(claim: Object, view: PoolView, wish: RangeWish | None = None) -> Act
 
 def _own(claim: Object, position: int, view: PoolView) -> Action:
     """Decide about the address that a claim had before, here or elsewhere: it gets that one, or waits (KD6)."""
+    if (inside := _inside_prefix(position, view)) is not None:
+        return inside
     if not is_given(claim, position, view):
         return Refuse(f"Address {format_address(position)} is not one that {view.key.title} gives", position)
     return _unless_held(claim, position, view, f"Address {format_address(position)}")
+
+
+def _inside_prefix(position: int, view: PoolView) -> Refuse | None:
+    """Refuse an address that lies inside of a prefix: the object would be another one, and the prefix the same."""
+    prefix = view.book.spec.prefix_around(position)
+    return Refuse(f"{format_address(position)} is inside of {prefix}, which is given as a whole") if prefix else None
 
 
 def is_given(claim: Object, position: int, view: PoolView) -> bool:
@@ -393,6 +401,7 @@ def is_given(claim: Object, position: int, view: PoolView) -> bool:
     what the ledger of the pool has for the claim, by more than a pick    yes
     pre-allocated: to the claim                                           yes
     pre-allocated: to another                                             no
+    inside of a prefix, where the pool gives prefixes                     no
     one that is picked                                                    yes
     in an entry, kept back or drained, and was picked for this claim      yes
     in any place, and the claim had it when its object went (KP9)         yes
@@ -408,6 +417,8 @@ def is_given(claim: Object, position: int, view: PoolView) -> bool:
         return True
     if position in spec.fixed:
         return spec.pre_allocations.get(name) == position
+    if spec.prefix_around(position):
+        return False
     was_picked = is_picked_here(claim) and spec.entry_at(position) is not None
     was_its = view.book.position_of((LOST, uid_of(claim))) == position
     return view.book.is_on_line(position) or was_picked or was_its
@@ -439,6 +450,8 @@ def _wished(claim: Object, wish: AddressWish, view: PoolView) -> Action:
         if spec.entry_at(position) is None and not allows:
             return Refuse(OUT_OF_BOUNDS, position)
         return _unless_held(claim, position, view, f"Pre-allocated IP {shown}")
+    if (inside := _inside_prefix(position, view)) is not None:
+        return inside
     if spec.entry_at(position) is None:
         return Refuse(f"Requested IP {shown} is out of range of {view.key.title}", position)
     if not view.book.is_on_line(position) or holders_before(claim, position, view.book, view.claims):

@@ -62,7 +62,7 @@ def drain_document(read: ReadPools, key: PoolId, ranges: Sequence[AddressRange])
     """Return the plan of a drain of a pool; ``ranges``: what to drain, in place of what the pool says."""
     spec = read.spec_of(key).spec
     drained = tuple(ranges) or spec.drained
-    steps = [drain_step(each, read.claim_of(each)) for each in _held_in(read, key, drained)]
+    steps = [drain_step(key, each, read.claim_of(each)) for each in _held_in(read, key, drained)]
     elsewhere = _free_elsewhere(read, key, drained)
     return {
         "pool": key.path,

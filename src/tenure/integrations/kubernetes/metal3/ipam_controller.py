@@ -260,8 +260,8 @@ class CachedView:
         return self._caches.objects.addresses_of(pool)
 
     def addresses_at(self, pool: PoolId, position: int) -> Iterable[Object]:
-        """Return the address objects of both kinds that hold an address of a pool."""
-        return self._caches.objects.addresses_at(pool, position)
+        """Return the address objects of both kinds that hold an address of a pool, or the prefix that it lies in."""
+        return self._caches.records.addresses_at(pool, position)
 
     def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         """Return the claims that have an address of a pool, or are about to get it."""

@@ -10,7 +10,7 @@ import random
 import time
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 
@@ -126,11 +126,11 @@ class PoolBook:
         self.spec, self.faults = self._reading
         if self.spec.ledger is not None and self._plan is not None:
             self.spec = within_plan(self.spec, self._plan)
-        if self._wide:
-            self.spec = replace(self.spec, excluded=(*self.spec.excluded, *self._wide.values()))
         self._align()
         unit = self.spec.unit
-        runs = [[(each.first, unit, each.size // unit) for each in of_entry] for of_entry in self.spec.runs()]
+        # What is held so stays an address of the pool, which another pool may have as well.
+        picked = replace(self.spec, excluded=(*self.spec.excluded, *self._wide.values())) if self._wide else self.spec
+        runs = [[(each.first, unit, each.size // unit) for each in of_entry] for of_entry in picked.runs()]
         self._line = Line(runs[0] if runs else (), self.spec.policy, later=runs[1:])
         self._rank_starts = [part.start for part in self._line.ranks]
         self._free = FreeSet(self._line.size, self._line.taken((held, held) for held in sorted(self._at)))
@@ -172,15 +172,17 @@ class PoolBook:
             self._at.setdefault(position, set()).add(holder)
         self._given = {self.spec.unit_at(position) for position in self._given}
 
-    def hold_range(self, holder: Holder, range: AddressRange | None) -> None:
-        """Let an object keep all units of a range from being picked; nothing: it holds one unit, or none."""
-        if range == self._wide.get(holder):
-            return
-        if range is None:
-            del self._wide[holder]
-        else:
+    def hold_range(self, holder: Holder, range: AddressRange | None) -> bool:
+        """Let an object keep all units of a range from being picked; nothing: it holds one unit, or none.
+
+        Return whether it kept others back before, which may be free now.
+        """
+        before = self._wide.pop(holder, None)
+        if range is not None:
             self._wide[holder] = range
-        self._lay()
+        if range != before:
+            self._lay()
+        return before is not None and range != before
 
     def hold(self, holder: Holder, position: int | None) -> None:
         """Note where a holder is; nothing: nowhere any more."""
@@ -231,13 +233,17 @@ class PoolBook:
         return list(self._of_sort.get(sort, ()))
 
     def holders_at(self, position: int) -> frozenset[Holder]:
-        """Return the holders of an address."""
-        return frozenset(self._at.get(position, ()))
+        """Return the holders of an address; in a pool of prefixes, of the prefix that it lies in."""
+        return frozenset(self._holders(position))
+
+    def _holders(self, position: int) -> Set[Holder]:
+        held: Set[Holder] = self._at.get(self.spec.unit_at(position), frozenset())
+        return held | {each for each, range in self._wide.items() if position in range} if self._wide else held
 
     def others_at(self, position: int, uid: str, own_holders: Iterable[Holder] = ()) -> list[Holder]:
         """Return the holders of an address besides a claim, its reservation and others that are its own."""
         own = {*((sort, uid) for sort in OF_CLAIMS), *own_holders}
-        return sorted(holder for holder in self._at.get(position, ()) if holder not in own)
+        return sorted(holder for holder in self._holders(position) if holder not in own)
 
     def is_on_line(self, position: int) -> bool:
         """Return whether an address is one that may be picked: in the pool, and not kept back."""

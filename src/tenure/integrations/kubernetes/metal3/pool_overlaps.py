@@ -6,8 +6,8 @@ all the same for ``may_collide``.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, islice
 
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
@@ -17,19 +17,35 @@ MOST_NAMED = 5
 """How many other pools a message names; the others are counted."""
 
 
+OF_NAMESPACE = "namespace "
+"""What the networks of pools that name none are called by, with the namespace; of all namespaces, without one."""
+
+
 def network_of(pool: PoolId, spec: PoolSpec) -> str:
     """Return the network of a pool: the one that it names, in whichever namespace; else that of its namespace.
 
-    ==================  ==================  ==========  ===========================
-    one pool names      the other names     namespaces  an overlap is
-    ==================  ==================  ==========  ===========================
-    a network           the same network    any         reported
-    a network           another, or none    any         wanted: they do not meet
-    none                none                the same    reported
-    none                none                different   not known, and not reported
-    ==================  ==================  ==========  ===========================
+    ==================  ==================  ======================  ===========================
+    one pool names      the other names     namespaces              an overlap is
+    ==================  ==================  ======================  ===========================
+    a network           the same network    any                     reported
+    a network           another, or none    any                     wanted: they do not meet
+    none                none                the same                reported
+    none                none                different               not known, and not reported
+    none                none                one is of the cluster   reported: its claims are in all
+    ==================  ==================  ======================  ===========================
     """
-    return f"network {spec.network}" if spec.network else f"namespace {pool.namespace}"
+    return f"network {spec.network}" if spec.network else f"{OF_NAMESPACE}{pool.namespace}"
+
+
+def _met(network: str, known: Collection[str]) -> list[str]:
+    """Return those of the known networks whose pools may collide with the pools of a network. O(1), or O(n) of these.
+
+    The pools of the whole cluster, where they name no network, meet those of every namespace.
+    """
+    if network == OF_NAMESPACE:
+        return [each for each in known if each.startswith(OF_NAMESPACE)]
+    met = (network, OF_NAMESPACE) if network.startswith(OF_NAMESPACE) else (network,)
+    return [each for each in met if each in known]
 
 
 def may_collide(one: PoolSpec, other: PoolSpec) -> bool:
@@ -68,7 +84,7 @@ class PoolOverlaps:
             return
         if former is not None:
             network = network_of(pool, former)
-            self._found.pop(network, None)
+            self._forget_found(network)
             del self._specs[pool]
             for piece in self._pieces(network, former):
                 piece.discard(pool)
@@ -76,12 +92,17 @@ class PoolOverlaps:
         spans = list(spec.spans()) if spec is not None else []
         if spec is not None and spans:
             network = network_of(pool, spec)
-            self._found.pop(network, None)
+            self._forget_found(network)
             self._specs[pool] = spec
             for span in spans:
                 self._cut(network, span)
             for piece in self._pieces(network, spec):
                 piece.add(pool)
+
+    def _forget_found(self, network: str) -> None:
+        """Forget what was found where a change of a network's pools may show."""
+        for each in _met(network, self._found):
+            del self._found[each]
 
     def others(self, pool: PoolId) -> dict[PoolId, AddressRange]:
         """Return the pools that a pool may collide with, each with the first range that both have."""
@@ -96,7 +117,8 @@ class PoolOverlaps:
     def others_of(self, pool: PoolId, spec: PoolSpec) -> dict[PoolId, AddressRange]:
         """Return the pools that a pool would collide with if it were as the ``spec`` says."""
         found: dict[PoolId, AddressRange] = {}
-        for common, pools in self._common(network_of(pool, spec), spec):
+        met = _met(network_of(pool, spec), self._cuts)
+        for common, pools in chain.from_iterable(self._common(each, spec) for each in met):
             for other in pools - {pool}:
                 known = found.get(other)
                 if known is not None and known.last + 1 == common.first:
@@ -107,7 +129,7 @@ class PoolOverlaps:
 
     def _common(self, network: str, spec: PoolSpec) -> Iterator[tuple[AddressRange, set[PoolId]]]:
         """Yield the pieces that the ranges of a pool touch, as far as they lie in it, each with its pools."""
-        cuts, pools = self._cuts.get(network, []), self._pools.get(network, [])
+        cuts, pools = self._cuts[network], self._pools[network]
         for span in spec.spans():
             at = max(bisect_right(cuts, span.first) - 1, 0)
             while at < len(cuts) and cuts[at] <= span.last:

@@ -462,6 +462,15 @@ class PoolPasses:
             if cooled_in_s > 0:
                 self.giving.again(key, cooled_in_s)
             record.is_status_due |= cooled_in_s <= 0
+        await self._write_status(key, record)
+        tried_in_s = self.giving.pools.cramped.tried_in_s(key.kind)
+        if tried_in_s is not None and tried_in_s > 0:
+            self.giving.again(key, tried_in_s)
+
+    async def _write_status(self, key: PoolId, record: PoolRecord) -> None:
+        """Write what a pool says of itself, if that is due; also where its definition may have room for it by now."""
+        tried_in_s = self.giving.pools.cramped.tried_in_s(key.kind)
+        record.is_status_due |= tried_in_s is not None and tried_in_s <= 0
         if not record.is_status_due:
             return
         wait_s = record.status_at + STATUS_EVERY_S - time.monotonic()

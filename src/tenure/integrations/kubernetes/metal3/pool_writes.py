@@ -15,8 +15,10 @@ from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import (
     MOST_COOLING,
     CoolingAddress,
     cooling_entries,
-    cooling_in,
+    cooling_written,
+    listed_addresses,
 )
+from tenure.integrations.kubernetes.metal3.objects.cramped_kinds import CrampedKinds
 from tenure.integrations.kubernetes.metal3.objects.drain_steps import DRAINED, DrainStep, drain_step, drained_condition
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
@@ -28,9 +30,10 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     finalizers_of,
     is_terminating,
     labels_of,
+    mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.objects.listed_entries import as_annotation
+from tenure.integrations.kubernetes.metal3.objects.listed_entries import as_annotation, last_that_fit
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
@@ -83,8 +86,8 @@ class PoolWrites:
     """Raises if this process must not write an object, such as when it does not lead; asked before every write."""
     orphans_of: Callable[[PoolId], list[Object]] = field(default=lambda key: [])
     """Return the addresses of a pool without a claim, as the status lists them."""
-    _foreign_kinds: set[str] = field(default_factory=set)
-    """Kinds whose definition has no room for ``status.tenure``, since it is the other provider's own (KD4)."""
+    cramped: CrampedKinds = field(default_factory=CrampedKinds)
+    """Kinds of which no status has room for what is ours."""
 
     async def prepare(self, pool: Object, spec: PoolSpec) -> Object:
         """Give a pool its finalizer, and what binds it to its cluster (E1); return the pool."""
@@ -102,11 +105,11 @@ class PoolWrites:
         if pool is None or is_terminating(pool):
             raise WriteConflict(409, "Conflict", f"{key.title} is going")
         notes = self._notes(key, pool, chosen=chosen)
-        if key.kind not in self._foreign_kinds:
+        if key.kind not in self.cramped:
             pool = await self._patch_status(key, pool, notes)
             if chosen.items() <= reserved_in(pool).items():
                 return pool
-            self._foreign_kinds.add(key.kind)
+            self.cramped.add(key.kind)
         return await self._annotate(pool, {RESERVING: notes.reserving})
 
     async def note_released(self, addresses: Iterable[Object]) -> None:
@@ -144,12 +147,13 @@ class PoolWrites:
             if (position := position_of(each)) is not None
         ]
         notes = self._notes(key, pool, released=released)
-        if key.kind not in self._foreign_kinds:
+        if key.kind not in self.cramped:
             pool = await self._patch_status(key, pool, notes)
-            if not _cools(spec) or {each.position for each in released} <= cooling_in(pool).keys():
+            # What was written, and not what is released: of too many the oldest have made room.
+            if not _cools(spec) or listed_addresses(notes.cooling) <= listed_addresses(cooling_written(pool)):
                 return
-            self._foreign_kinds.add(key.kind)
-        await self._annotate(pool, {COOLING_LIST: notes.cooling})
+            self.cramped.add(key.kind)
+        await self._annotate(pool, {COOLING_LIST: self._annotated(pool, notes.cooling)})
 
     async def write_status(self, key: PoolId) -> None:
         """Write what the status is to say, if it says something else."""
@@ -158,7 +162,7 @@ class PoolWrites:
             return
         notes = self._notes(key, pool)
         pool = await self._patch_status(key, pool, notes)
-        cooling = notes.cooling if key.kind in self._foreign_kinds else []
+        cooling = self._annotated(pool, notes.cooling) if key.kind in self.cramped else []
         annotated = {RESERVING: notes.reserving, COOLING_LIST: cooling}
         stale = {
             name: entries
@@ -209,10 +213,21 @@ class PoolWrites:
         }
         cooling |= {each.position: each for each in released if _cools(spec)}
         ordered = sorted(cooling.values())
-        if (surplus := len(ordered) - MOST_COOLING) > 0:
-            note = f"{surplus} addresses cool off no longer: a pool has room for {MOST_COOLING} of them"
-            self.events.record(pool_kind_of(pool).type, pool, "CoolingCutShort", note, "Warning")
+        self._report_cut(pool, len(ordered) - MOST_COOLING, f"a pool has room for {MOST_COOLING} of them")
         return cooling_entries(ordered[-MOST_COOLING:])
+
+    def _annotated(self, pool: Object, cooling: list[Object]) -> list[Object]:
+        """Return what cools off as an annotation has room for it: of too many, those that are free last."""
+        kept = last_that_fit(pool, cooling, (RESERVING, COOLING_LIST))
+        room = f"the annotations of a pool have room for {len(kept)} of them, since its definition has none"
+        self._report_cut(pool, len(cooling) - len(kept), room)
+        return kept
+
+    def _report_cut(self, pool: Object, surplus: int, room: str) -> None:
+        """Record an event, if more addresses cool off than the pool can list."""
+        if surplus > 0:
+            note = f"{surplus} addresses cool off no longer: {room}"
+            self.events.record(pool_kind_of(pool).type, pool, "CoolingCutShort", note, "Warning")
 
     def _owned(self, key: PoolId, claim: ClaimId) -> set[int]:
         """Return the addresses of a pool that a living claim of this name has again."""
@@ -283,11 +298,11 @@ class PoolWrites:
         overlap = overlap_text(key, self.caches.records.overlaps.others(key))
         self._report(record, pool, problem, overlap)
         orphans, steps = self.orphans_of(key), list(islice(self._drain_steps(key), SAMPLE))
-        own = (
-            {} if key.kind in self._foreign_kinds else own_status(record, pool, notes, problem, orphans, overlap, steps)
-        )
+        own = {} if key.kind in self.cramped else own_status(record, pool, notes, problem, orphans, overlap, steps)
         changes = status_changes(record, pool, own)
         record.is_status_due = False
+        if own and "tenure" not in changes:
+            self._note_room(key.kind, has_room=True)
         if not changes:
             return pool
         record.status_at = time.monotonic()
@@ -305,13 +320,24 @@ class PoolWrites:
         is_due, free = record.is_status_due, record.book.free
         self.caches.objects.pools.wrote(patched)
         record.is_status_due = is_due or record.book.free != free
+        if "tenure" in changes:
+            self._note_room(key.kind, has_room=bool(mapping(patched, "status", "tenure")))
         return patched
+
+    def _note_room(self, kind: str, *, has_room: bool) -> None:
+        """Note whether a definition has room for ours; if it has by now, all pools of the kind are to say so."""
+        if not has_room:
+            self.cramped.add(kind)
+        elif self.cramped.discard(kind):
+            for pool, _ in self.caches.records:
+                if pool.kind == kind:
+                    self.caches.records.status_due(pool)
 
     def _drain_steps(self, key: PoolId) -> Iterator[DrainStep]:
         """Yield what is still held in drained ranges, in the order of the addresses."""
         for position in sorted(self.caches.records.of(key).book.draining):
             for address in self.caches.objects.addresses_at(key, position):
-                yield drain_step(address, self.caches.objects.claim(claim_id_of(address)))
+                yield drain_step(key, address, self.caches.objects.claim(claim_id_of(address)))
 
     def _report(self, record: PoolRecord, pool: Object, problem: tuple[str, str], overlap: str) -> None:
         """Record events of a pool: what is wrong; once, what it shares with others, and that a drain is over."""

@@ -17,7 +17,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, PoolKind
-from tenure.integrations.kubernetes.metal3.objects.pool_kinds import METAL3_POOLS, pool_id_of, pool_kind_of
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import METAL3_POOLS, pool_id_of, read_pool
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import EVERYWHERE, PoolReading, PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.remembered_addresses import remembered_in
 from tenure.integrations.kubernetes.metal3.pool_book import PoolBook, cooling_holder, holder_of
@@ -84,7 +84,7 @@ class ReadPools:
 
     def spec_of(self, key: PoolId) -> PoolReading:
         """Return what a pool says."""
-        return pool_kind_of(self.pools[key]).read(self.pools[key].get("spec"))
+        return read_pool(self.pools[key])
 
 
 async def read_pools(
@@ -136,7 +136,7 @@ def _namespaces(pools: list[Object], namespace: str, is_asked: Callable[[PoolId,
     """Return in which namespaces claims and addresses are read; the empty one is all of them."""
     found = {namespace}
     for pool in pools:
-        id, spec = pool_id_of(pool), pool_kind_of(pool).read(pool.get("spec")).spec
+        id, spec = pool_id_of(pool), read_pool(pool).spec
         if is_asked(id, spec):
             found |= {id.namespace, *("" if each == EVERYWHERE else each for each in spec.namespaces)}
     return [""] if "" in found else sorted(found)

@@ -4,13 +4,22 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, PICKED_FOR
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import IN_CLUSTER, kind_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    CLAIM_FINALIZER,
+    CLUSTER_API_ADDRESS,
+    CLUSTER_API_CLAIM,
+    GLOBAL_POOL,
+    OWN_ADDRESS,
+    PICKED_FOR,
+)
 from tests.integrations.kubernetes.metal3.admission.admission_requests import (
+    NAMESPACE,
     View,
     a_claim,
     a_cluster_api_address,
     an_address,
+    an_object,
     changed,
     errors,
     mutated,
@@ -72,6 +81,23 @@ async def test_a_copied_claim_loses_the_address_of_its_original(holder: dict[str
     assert claim["metadata"]["annotations"] == {"mine": "stays"}
     (warning,) = decision.warnings
     assert f"IPAddress p-10-0-0-12 holds 10.0.0.12 for {kind_of(holder).claim.kind} original" in warning
+
+
+async def test_a_claim_that_was_copied_into_another_namespace_loses_the_address_of_its_original() -> None:
+    """It has the name of its original; of a pool that serves both namespaces it would wait for that one to go."""
+    reference = {"apiGroup": GLOBAL_POOL.group, "kind": GLOBAL_POOL.kind, "name": "p"}
+    spec = {"address": "10.0.0.12", "prefix": 24, "poolRef": reference, "claimRef": {"name": "c"}}
+    holder = an_object(CLUSTER_API_ADDRESS, "c", spec, namespace="team-a")
+    copy, own = (
+        an_object(CLUSTER_API_CLAIM, "c", {"poolRef": reference}, annotations=KEPT, namespace=namespace)
+        for namespace in (NAMESPACE, "team-a")
+    )
+    claim, decision = await mutated(copy, view=View([holder], kinds=(IN_CLUSTER,)))
+    kept, _ = await mutated(own, view=View([holder], kinds=(IN_CLUSTER,)))
+
+    assert claim["metadata"]["annotations"] == {"mine": "stays"}
+    assert "holds 10.0.0.12 for IPAddressClaim team-a/c" in "".join(decision.warnings)
+    assert kept["metadata"]["annotations"] == KEPT
 
 
 async def test_a_claim_whose_name_the_server_will_make_up_is_judged_like_others() -> None:

@@ -155,6 +155,41 @@ def test_3_3_a_global_pool_serves_claims_of_one_name_in_all_namespaces(user: Poo
     until(lambda: user.read(GLOBAL_POOL, name) == {})
 
 
+def test_3_3_a_global_pool_of_prefixes_serves_all_namespaces_and_counts_what_is_out_of_its_range(
+    user: PoolUser, neighbour: PoolUser
+) -> None:
+    name, type = fresh_name(), GLOBAL_PREFIX_POOL
+    user.create(type, name, {"prefixes": ["fd00::/62"]})
+    for each in (user, neighbour):
+        each.claim("c1", name, type)
+    given = {each.ip("c1") for each in (user, neighbour)}
+    reference = {"apiGroup": type.group, "kind": type.kind, "name": name}
+    outside = {"address": "fd09::", "prefix": 64, "poolRef": reference, "claimRef": {"name": "nobody"}}
+    user.create(CLUSTER_API_ADDRESS, "outside", outside)
+
+    assert given == {"fd00::", "fd00:0:0:1::"}
+    until(lambda: user.counts(name, type) == {"total": 4, "free": 2, "used": 3, "outOfRange": 1})
+    user.space.delete(CLUSTER_API_ADDRESS, "outside")
+    for each in (user, neighbour):
+        each.release("c1")
+    until(lambda: user.counts(name, type) == {"total": 4, "free": 4, "used": 0, "outOfRange": 0})
+    user.space.ask("DELETE", type.path(name=name))
+    until(lambda: user.read(type, name) == {})
+
+
+def test_3_3_an_address_that_the_pool_does_not_give_is_out_of_its_range(user: PoolUser) -> None:
+    """Made by hand outside of it, or excluded where the webhook could not say no: neither takes a free one away."""
+    user.pool("p", "10.0.0.10-10.0.0.13", excludedAddresses=["10.0.0.11"])
+    reference = {"apiGroup": IN_CLUSTER_POOL.group, "kind": IN_CLUSTER_POOL.kind, "name": "p"}
+    for name, address in (("outside", "10.0.0.99"), ("excluded", "10.0.0.11")):
+        spec = {"address": address, "prefix": 24, "poolRef": reference, "claimRef": {"name": "nobody"}}
+        user.create(CLUSTER_API_ADDRESS, name, spec)
+    user.claim("c1", "p")
+
+    assert user.ip("c1") == "10.0.0.10"
+    until(lambda: user.counts("p") == {"total": 3, "free": 2, "used": 3, "outOfRange": 2})
+
+
 def test_3_3_kd18_a_prefix_pool_gives_each_claim_a_prefix_of_its_length_and_no_other(user: PoolUser) -> None:
     spec = {"prefixes": ["fd00::/62"], "excludedPrefixes": ["fd00:0:0:1::5"], "gateway": "fd00::1"}
     user.create(PREFIX_POOL, "p", spec)

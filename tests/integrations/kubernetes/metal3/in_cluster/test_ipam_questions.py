@@ -110,6 +110,8 @@ def test_6_4_a_shared_ip_pool_counts_what_other_namespaces_have(
     assert f"held by IPClaim {other.name}/c" in why(site, user, "10.65.0.1")
     drained = site.json("ipam", "drain", "p", "10.65.0.1", "--namespace", home.name)
     assert drained["left"] == 1
+    (step,) = drained["holders"]
+    assert (step["claim"], step["name"]) == (f"{other.name}/c", f"{other.name}/p-10-65-0-1")
 
 
 def test_a_user_of_one_namespace_is_answered_and_told_what_could_not_be_read(

@@ -12,7 +12,6 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, text
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
-from tenure.kernel.addressing.addresses import format_address
 
 
 def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
@@ -59,14 +58,13 @@ def _judged_place(request: AdmissionRequest, view: AdmissionView, faults: list[S
 
 def _other_unit(address: Object, position: int, spec: PoolSpec) -> list[SpecFault]:
     """Return why an object is no prefix that its pool hands out: all of them have one length (KD18)."""
-    if spec.unit == 1:
+    if not spec.gives_prefixes:
         return []
     length, written = spec.options.prefix, field(address, "spec", "prefix")
     if written != length:
         return [SpecFault("spec.prefix", written, f"its pool hands out prefixes of length {length}, and no others")]
-    if spec.unit_at(position) != position:
-        first = format_address(spec.unit_at(position))
-        return [SpecFault("spec.address", field(address, "spec", "address"), f"is inside of {first}/{length}")]
+    if prefix := spec.prefix_around(position):
+        return [SpecFault("spec.address", field(address, "spec", "address"), f"is inside of {prefix}")]
     return []
 
 

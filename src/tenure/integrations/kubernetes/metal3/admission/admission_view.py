@@ -37,7 +37,7 @@ class AdmissionView(Protocol):
         """Return the IPAddress objects, of both groups, that name a pool. O(n)."""
 
     def addresses_at(self, pool: PoolId, position: int) -> Iterable[Object]:
-        """Return the IPAddress objects, of both groups, that hold an address of a pool."""
+        """Return the IPAddress objects, of both groups, that hold an address of a pool, or the prefix around it."""
 
     def claims_at(self, pool: PoolId, position: int) -> Iterable[ClaimId]:
         """Return the claims, of both kinds, that have an address of a pool, or are about to get it."""

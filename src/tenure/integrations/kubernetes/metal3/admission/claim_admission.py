@@ -9,8 +9,8 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     is_judged,
     label_step,
 )
-from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
-from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Reference
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import claim_ranges, reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
@@ -21,7 +21,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import SpecFault, read_address
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, SpecFault, read_address
 from tenure.integrations.kubernetes.runtime.patches import pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
@@ -43,13 +43,13 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     holder = _holder_of_copy(claim, reference, view)
     if holder is None:
         return Defaults(steps, [])
-    annotations = mapping(claim, "metadata", "annotations")
+    annotations, id = mapping(claim, "metadata", "annotations"), claim_id_of(holder)
     for name in (OWN_ADDRESS, PICKED_FOR):
         if name in annotations:
             steps.append({"op": "remove", "path": pointer("metadata", "annotations", name)})
     warning = (
         f"metadata.annotations.{OWN_ADDRESS}: is dropped, since IPAddress {text(holder, 'metadata', 'name')} holds "
-        f"{annotations[OWN_ADDRESS]} for {kind_of(holder).claim.kind} {claim_name_of(holder)}"
+        f"{annotations[OWN_ADDRESS]} for {id.kind} {reference.pool.listed(id.key)}"
     )
     return Defaults(steps, [warning])
 
@@ -62,9 +62,10 @@ def _holder_of_copy(claim: Object, reference: Reference, view: AdmissionView) ->
     position = read_address(field(claim, "metadata", "annotations", OWN_ADDRESS), "", [])
     if position is None:
         return None
-    name, kind = text(claim, "metadata", "name"), kind_of(claim)
+    # It may have no name yet, which the server makes up then.
+    id = ClaimId(kind_of(claim).claim.kind, *(text(claim, "metadata", part) for part in ("namespace", "name")))
     holders = view.addresses_at(reference.pool, position)
-    return next((each for each in holders if (kind_of(each), claim_name_of(each)) != (kind, name)), None)
+    return next((each for each in holders if claim_id_of(each) != id), None)
 
 
 def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
@@ -95,10 +96,24 @@ def _warnings(request: AdmissionRequest, view: AdmissionView) -> list[str]:
 def judge_cluster_api_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     """Judge a claim of Cluster API's, whose fields are judged by its own webhook; those of other pools are not ours."""
     faults: list[SpecFault] = []
-    if reference_of(request.object or {}) is None:
+    claim = in_its_namespace(request)
+    reference = reference_of(claim)
+    if reference is None:
         return Judgement(faults, [])
-    _judge_annotations(request.object or {}, request.before, faults)
+    _judge_annotations(claim, request.before, faults)
+    _judge_place(claim, request.before, view.spec_of(reference.pool), faults)
     return Judgement(faults, [])
+
+
+def _judge_place(claim: Object, before: Object | None, spec: PoolSpec, faults: list[SpecFault]) -> None:
+    """Note an address that is asked for and lies inside of a prefix of its pool.
+
+    What a claim names as its own is not judged: a claim that is moved here arrives, and says then why it waits.
+    """
+    asked = _annotation(claim, WISHED_ADDRESS)
+    position = read_address(asked, "", []) if asked != _annotation(before, WISHED_ADDRESS) else None
+    if position is not None and (prefix := spec.prefix_around(position)):
+        faults.append(SpecFault(f"metadata.annotations.{WISHED_ADDRESS}", asked, f"is inside of {prefix}"))
 
 
 def _judge_annotations(claim: Object, before: Object | None, faults: list[SpecFault]) -> None:

@@ -15,14 +15,14 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     pool_asked_about,
 )
 from tenure.integrations.kubernetes.metal3.objects.address_objects import position_of
-from tenure.integrations.kubernetes.metal3.objects.in_cluster_spec import read_prefix_pool, unit_length
+from tenure.integrations.kubernetes.metal3.objects.in_cluster_spec import unit_length
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     SKIPS_DELETE_CHECK,
     annotations_of,
     field,
     mapping,
 )
-from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, read_pool
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
 from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
@@ -46,13 +46,13 @@ def judge_in_cluster_pool(request: AdmissionRequest, view: AdmissionView) -> Jud
     """Judge a pool that is created or changed."""
     if not is_judged(request):
         return Judgement([], [])
-    written = field(request.object or {}, "spec")
-    reading = POOL_KINDS[request.kind].read(written)
+    reading = read_pool(request.object or {})
     if reading.faults:
         return Judgement(reading.faults, [])
     overlap = view.overlap_of(pool_asked_about(request), reading.spec)
-    warnings = [f"spec.addresses: {overlap}"] if overlap else []
-    warnings += _prefix_warnings(request, reading.spec)
+    place = "spec.prefixes" if reading.spec.gives_prefixes else "spec.addresses"
+    warnings = [f"{place}: {overlap}"] if overlap else []
+    warnings += _prefix_warnings(reading.spec)
     if request.before is None:
         return Judgement([], warnings)
     if unit_length(mapping(request.before, "spec")) != unit_length(mapping(request.object or {}, "spec")):
@@ -79,7 +79,7 @@ def _left_out(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView) ->
     left = {each for each in _held(request, view) if old.gives(each) and not spec.gives(each)}
     if not left:
         return ""
-    if spec.unit > 1:
+    if spec.gives_prefixes:
         named = sorted(format_address(each) for each in left)[:MOST_NAMED]
         return f"existing allocations become non-allocatable: [{' '.join(named)}]"
     ranges = merge(AddressRange(each, each) for each in left)[:MOST_NAMED]
@@ -94,9 +94,9 @@ def _held(request: AdmissionRequest, view: AdmissionView) -> Iterator[int]:
             yield position
 
 
-def _prefix_warnings(request: AdmissionRequest, spec: PoolSpec) -> Iterator[str]:
+def _prefix_warnings(spec: PoolSpec) -> Iterator[str]:
     """Yield what the author of a pool of prefixes should know that are single addresses."""
-    if POOL_KINDS[request.kind].read is not read_prefix_pool or spec.unit > 1:
+    if not spec.gives_prefixes or spec.unit > 1:
         return
     yield "spec.allocationPrefixLength: 128 gives each claim a single address; an InClusterIPPool is made for that"
     gateway = spec.options.gateway

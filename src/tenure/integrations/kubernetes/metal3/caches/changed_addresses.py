@@ -68,7 +68,8 @@ class ChangedAddresses:
         if record.book.position_of(holder) != position:
             self.records.drop(record, holder)
             record.book.hold(holder, position)
-        record.book.hold_range(holder, range_of(address, record.book.spec) if address is not None else None)
+        if record.book.hold_range(holder, range_of(address, record.book.spec) if address is not None else None):
+            record.look_again()
 
     def _keep_for_claim(self, pool: PoolId, record: PoolRecord, gone: Object) -> None:
         """Keep an address for its claim whose object went by force, also before the claim named the address (KP9)."""

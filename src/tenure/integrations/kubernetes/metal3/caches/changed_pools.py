@@ -11,6 +11,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import cooling_in, cooling_written
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
+    NETWORK,
     PAUSED,
     WATCH_FILTER,
     annotations_of,
@@ -18,7 +19,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     labels_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
-from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, pool_kind_of
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, read_pool
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolReading, PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.remembered_addresses import (
     RememberedAddresses,
@@ -45,7 +46,7 @@ class ChangedPools:
         before, after = delta.before, delta.after
         pool = pool_id_of(after or before or {})
         record = self.records.of(pool)
-        if after is None or before is None or before.get("spec") != after.get("spec"):
+        if after is None or before is None or _says_of_addresses(before) != _says_of_addresses(after):
             self._lay(pool, record, after)
         self._reserve(record, reserved_in(after) if after else {})
         self._cool(record, before, after)
@@ -59,11 +60,11 @@ class ChangedPools:
     def _lay(self, pool: PoolId, record: PoolRecord, after: Object | None) -> None:
         """Let a book have the addresses that the pool's ``spec`` says."""
         shared = record.book.spec.namespaces
-        record.book.lay(PoolReading(PoolSpec(), []) if after is None else pool_kind_of(after).read(after.get("spec")))
+        record.book.lay(PoolReading(PoolSpec(), []) if after is None else read_pool(after))
         self.records.note_overlaps(pool, is_there=after is not None)
         if shared != record.book.spec.namespaces:
             self._hold_elsewhere(pool, record)
-        for address in self.objects.addresses_of(pool) if record.book.spec.unit > 1 else ():
+        for address in self.objects.addresses_of(pool) if record.book.spec.gives_prefixes else ():
             record.book.hold_range(holder_of(address), range_of(address, record.book.spec))
 
     def _hold_elsewhere(self, pool: PoolId, record: PoolRecord) -> None:
@@ -99,6 +100,11 @@ class ChangedPools:
                 self.records.drop(record, holder)
         for holder, position in cooling.items():
             record.book.hold(holder, position)
+
+
+def _says_of_addresses(pool: Object) -> tuple[object, str | None]:
+    """Return all that the addresses of a pool depend on."""
+    return pool.get("spec"), annotations_of(pool).get(NETWORK)
 
 
 def _concerns_claims(before: Object, after: Object) -> bool:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from tenure.integrations.kubernetes.metal3.caches.followed_objects import FollowedObjects
-from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, pool_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import PAUSED, annotations_of, text
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
@@ -96,6 +96,13 @@ class PoolRecords:
         claims = (self._objects.claim_of_uid(uid) for sort, uid in holders if sort in OF_CLAIMS)
         return sorted({id_of(claim) for claim in claims if claim is not None})
 
+    def addresses_at(self, pool: PoolId, position: int) -> list[Object]:
+        """Return the address objects, of both kinds, that hold an address of a pool, or the prefix that it lies in."""
+        record = self._records.get(pool)
+        holders = sorted(record.book.holders_at(position)) if record is not None else ()
+        found = (self._objects.address_of_holder(name) for sort, name in holders if sort == OBJECT)
+        return [each for each in found if each is not None]
+
     def is_pool_paused(self, pool: PoolId) -> bool:
         """Return whether a pool is paused, by itself or by its cluster (E3, E4)."""
         found, cluster = self._objects.pools.get(pool), self.of(pool).book.spec.cluster_name
@@ -113,7 +120,7 @@ class PoolRecords:
         sort, name = holder
         if sort in OF_CLAIMS:
             found = self._objects.claim_of_uid(name)
-            return f"{id_of(found).kind} {key_of(found)[1]}" if found else "a claim that is going"
+            return f"{id_of(found).kind} {pool.listed(key_of(found))}" if found else "a claim that is going"
         if sort == LEDGER:
             return f"{name} in the ledger"
         if sort == COOLING:
@@ -122,8 +129,9 @@ class PoolRecords:
             return f"nobody until {cooling.until_text}: {cooling.claim} released it" if cooling else "nobody"
         address = self._objects.address_of_holder(name) if sort == OBJECT else None
         if address is None:
-            return f"IPAddress {object_key(name)[1]}"
-        return f"{kind_of(address).claim.kind} {claim_name_of(address)} (IPAddress {key_of(address)[1]})"
+            return f"IPAddress {pool.listed(object_key(name))}"
+        claim = claim_id_of(address)
+        return f"{claim.kind} {pool.listed(claim.key)} (IPAddress {pool.listed(key_of(address))})"
 
     def status_due(self, pool: PoolId) -> None:
         """Ask for a look at a pool's status."""

@@ -51,7 +51,7 @@ def pool_of(address: Object) -> PoolId | None:
 def range_of(address: Object, spec: PoolSpec) -> AddressRange | None:
     """Return what an object holds that is larger than a unit of its pool of prefixes; nothing, if it is not."""
     position, length = position_of(address), field(address, "spec", "prefix")
-    if spec.unit == 1 or position is None or not isinstance(length, int) or not 0 <= length <= 128:
+    if not spec.gives_prefixes or position is None or not isinstance(length, int) or not 0 <= length <= 128:
         return None
     subnet = read_subnet(f"{format_address(position)}/{length}", "", [])
     return subnet.block if subnet is not None and subnet.block.size > spec.unit else None

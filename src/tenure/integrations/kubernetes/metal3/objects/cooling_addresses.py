@@ -17,7 +17,7 @@ from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 
 MOST_COOLING = 2_500
-"""So many entries, some 300 KB, fit into the object of a pool beside all else; the oldest make room for new ones."""
+"""So many entries, some 300 KB, fit into the status of a pool beside all else; the oldest make room for new ones."""
 
 
 class CoolingAddress(NamedTuple):
@@ -57,6 +57,11 @@ def cooling_entries(cooling: Iterable[CoolingAddress]) -> list[Object]:
         }
         for each in sorted(cooling)
     ]
+
+
+def listed_addresses(entries: Iterable[object]) -> set[str]:
+    """Return the addresses of entries, as they are written."""
+    return {str(entry.get("address")) for entry in entries if isinstance(entry, dict)}
 
 
 def _read(entry: object) -> CoolingAddress | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.kernel.addressing.ranges import AddressRange
 
@@ -21,7 +22,7 @@ class DrainStep(NamedTuple):
 
     address: str
     name: str
-    """The IPAddress object."""
+    """The IPAddress object; of another namespace than the pool's, with that, and so is the claim."""
     kind: str
     claim: str
     """The claim that has the address, by kind and name."""
@@ -29,11 +30,11 @@ class DrainStep(NamedTuple):
     """What owns the claim, such as a Metal3Data or a machine, by kind and name; empty if nothing does."""
 
 
-def drain_step(address: Object, claim: Object | None) -> DrainStep:
-    """Return an address object as a step of a plan."""
+def drain_step(pool: PoolId, address: Object, claim: Object | None) -> DrainStep:
+    """Return an address object as a step of the plan of its pool."""
     id = claim_id_of(address)
-    shown = text(address, "spec", "address")
-    return DrainStep(shown, key_of(address)[1], id.kind, id.name, owner_text(claim) if claim is not None else "")
+    shown, owner = text(address, "spec", "address"), owner_text(claim) if claim is not None else ""
+    return DrainStep(shown, pool.listed(key_of(address)), id.kind, pool.listed(id.key), owner)
 
 
 def owner_text(claim: Object) -> str:

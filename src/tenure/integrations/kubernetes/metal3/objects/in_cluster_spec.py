@@ -77,7 +77,13 @@ def read_prefix_pool(written: Any) -> PoolReading:
         return PoolReading(PoolSpec(), faults)
     options = AddressOptions(length, "" if gateway is None else format_address(gateway))
     unit = 1 << (128 - length)
-    read = PoolSpec(entries=_entries(listed, options), options=options, excluded=tuple(merge(excluded)), unit=unit)
+    read = PoolSpec(
+        entries=_entries(listed, options),
+        options=options,
+        excluded=tuple(merge(excluded)),
+        gives_prefixes=True,
+        unit=unit,
+    )
     return PoolReading(read, faults)
 
 

@@ -4,12 +4,19 @@ Metal3's own definition of the kind has no room: a server drops the fields that 
 definition was replaced by ours, the annotation stays until the operator removes it.
 """
 
+from collections.abc import Collection
+from itertools import accumulate
 from typing import Any
 
 import orjson
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import annotations_of, field, text
 from tenure.integrations.kubernetes.runtime.resource_types import Object
+
+MOST_ANNOTATIONS = 256 * 1024
+"""So many bytes of annotations, names included, a server stores of one object."""
+LEFT_TO_OTHERS = 48 * 1024
+"""Of these, what is left to annotations that others write later, and to reservations."""
 
 
 def listed_entries(pool: Object, name: str, annotation: str) -> list[Any]:
@@ -28,3 +35,12 @@ def listed_entries(pool: Object, name: str, annotation: str) -> list[Any]:
 def as_annotation(entries: list[Object]) -> str:
     """Write entries as the text of an annotation."""
     return orjson.dumps(entries).decode()
+
+
+def last_that_fit(pool: Object, entries: list[Object], ours: Collection[str]) -> list[Object]:
+    """Return the last of some entries, as many as an annotation has room for beside those that are not ``ours``."""
+    others = (len(f"{name}{value}".encode()) for name, value in annotations_of(pool).items() if name not in ours)
+    room = MOST_ANNOTATIONS - LEFT_TO_OTHERS - sum(others)
+    sizes = accumulate(len(orjson.dumps(entry)) + 1 for entry in reversed(entries))
+    count = sum(size <= room for size in sizes)
+    return entries[len(entries) - count :]

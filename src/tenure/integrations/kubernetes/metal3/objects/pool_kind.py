@@ -41,7 +41,7 @@ class PoolId(NamedTuple):
 
     def listed(self, key: Key) -> str:
         """Return how the pool calls a claim or an address: by its name, and from another namespace with that."""
-        return key[1] if self.namespace in ("", key[0]) else "/".join(key)
+        return key[1] if self.namespace == key[0] else "/".join(key)
 
 
 class Provider(enum.StrEnum):

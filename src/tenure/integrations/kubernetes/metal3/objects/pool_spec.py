@@ -113,8 +113,10 @@ class PoolSpec:
     """Nothing is picked from there any more; what is held stays."""
     excluded: tuple[AddressRange, ...] = ()
     """What the pool does not have, although it lies in its entries."""
+    gives_prefixes: bool = False
+    """Whether claims get prefixes, all of one length (KD18); at the longest they are single addresses."""
     unit: int = 1
-    """How many addresses a claim gets at once: more than one in a pool of prefixes, and the same for all (KD18)."""
+    """How many addresses a claim gets at once: more than one only in a pool of prefixes."""
     namespaces: frozenset[str] = frozenset()
     """Namespaces besides its own from which the pool may be claimed; ``*`` is every one."""
     outlives_cluster: bool = False
@@ -153,6 +155,11 @@ class PoolSpec:
         """Return where the unit begins that an address lies in: the address itself where units are addresses."""
         return position if self.unit == 1 else position - (position - family_span(position)[0]) % self.unit
 
+    def prefix_around(self, position: int) -> str:
+        """Return the prefix that an address lies inside of; empty where the address is what a claim gets."""
+        first = self.unit_at(position)
+        return "" if first == position else f"{format_address(first)}/{self.options.prefix}"
+
     def gives(self, position: int) -> bool:
         """Return whether an address is one that is picked, as long as nobody holds it. O(log n) of the entries."""
         index = bisect_right(self._given, position, key=lambda given: given.first) - 1
@@ -172,9 +179,21 @@ class PoolSpec:
         return entry.options if entry else self.options
 
     def spans(self) -> Iterator[AddressRange]:
-        """Yield where addresses of this pool may be held: its entries, each address once, and fixed ones outside."""
-        yield from self._bounds.spans()
+        """Yield what this pool may give: its entries without what it excludes, each address once, and fixed ones."""
+        yield from self._without_excluded
         yield from (AddressRange(each, each) for each in sorted(self.fixed) if self.entry_at(each) is None)
+
+    @cached_property
+    def _without_excluded(self) -> list[AddressRange]:
+        unused = FreeSet(ALL_POSITIONS)
+        for closed in self.excluded:
+            self._close(unused, closed)
+        spans = self._bounds.spans()
+        return [AddressRange(*each) for span in spans for each in unused.take(span.first, span.last)]
+
+    def _close(self, unused: FreeSet, closed: AddressRange) -> None:
+        """Take all units that have any part of a range."""
+        unused.take(self.unit_at(closed.first), self.unit_at(closed.last) + self.unit - 1)
 
     def runs(self) -> Iterator[list[AddressRange]]:
         """Yield what is handed out of each entry, in their order; an address of two entries belongs to the first.
@@ -187,7 +206,7 @@ class PoolSpec:
         for position in () if self.gives_reserved else self.gateways:
             kept.take(position, position)
         for closed in (*self.drained, *self.excluded):
-            kept.take(self.unit_at(closed.first), self.unit_at(closed.last) + self.unit - 1)
+            self._close(kept, closed)
         for entry in self.entries:
             given = entry.bounds if self.gives_reserved else entry.range
             yield [] if given is None else [AddressRange(*each) for each in kept.take(given.first, given.last)]
