@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -10,6 +11,9 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+# What is imported below has its counts by it.
+os.environ.setdefault("TENURE_SOAK", "1")
 
 from tests.soak.parts import FAULTS, PARTS, Scale
 
