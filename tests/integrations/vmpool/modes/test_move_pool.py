@@ -31,13 +31,14 @@ async def moving(stage: PoolStage, tmp_path: Path) -> AsyncIterator[ModeStage]:
 
 
 async def work(pool: AsyncVMPool, lines: list[str], stop: asyncio.Event) -> None:
-    """Allocate and release until told to stop, and write down each step before and after it."""
+    """Allocate, ask again and release until told to stop, and write down each step before and after it."""
     for number in itertools.count():
         if stop.is_set():
             return
         id = f"{pool.node_name}-{number}"
         lines.append(f"asks {id}")
         given = await pool.allocate(id, "pod", "ns", wait_s=60)
+        assert await pool.allocate(id, "pod", "ns", wait_s=60) == given
         lines.append(f"has {id} {given.ip}")
         if number % 3:
             lines.append(f"gives {id}")

@@ -240,8 +240,9 @@ class BookPlace:
         to = placement.moves_to
         while True:
             self.check()
+            is_sealed = await self.book.seal()
             entries = {entry.ip: entry for entry in await self.book.entries()}
-            free = [ip for ip in self.settings.line.ips if ip not in entries]
+            free = [] if is_sealed else [ip for ip in self.settings.line.ips if ip not in entries]
             moved = await _each(list(entries.values()), lambda entry: self._fill(entry, to))
             taken = await _each(free, lambda ip: self._take_filler(ip, to))
             if all(moved) and all(taken):

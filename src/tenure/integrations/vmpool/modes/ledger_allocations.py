@@ -32,7 +32,7 @@ from tenure.kernel.errors import (
 )
 from tenure.kernel.holdings.holding_model import Holding, Paper
 from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet
-from tenure.service.apply.operations import Allocate, ExpectHolding, Operation, Release, WritePaper
+from tenure.service.apply.operations import ExpectHolding, ModifyHolding, Operation, Transfer, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.wiring import open_async
 
@@ -101,18 +101,26 @@ class LedgerAllocations:
         return ended is not None and (ended.owner, ended.generation) == (owner, generation)
 
     async def exchange(self, entry: VMAllocation, new: VMAllocation) -> bool:
-        """Give a VM to another id in one transaction. Cost: one request."""
+        """Give a VM to another id in one transaction, also where the network is sealed. Cost: one request."""
         ledger, generation = await self._opened(), int(entry.unknown.get(GENERATION, -1))
-        owner = owner_of(entry.allocation_id)
+        owner, wish = owner_of(entry.allocation_id), _wish(new, secrets.token_hex(8))
+        network, ip, to = self.network, entry.ip, wish["owner"]
         change: list[Operation] = [
-            ExpectHolding(network=self.network, address=entry.ip, owner=owner, generation=generation),
-            Release(network=self.network, address=entry.ip, owner=owner, generation=generation),
-            Allocate(network=self.network, address=entry.ip, reserved="allow", **_wish(new, secrets.token_hex(8))),
+            ExpectHolding(network=network, address=ip, owner=owner, generation=generation),
+            Transfer(network=network, address=ip, owner=owner, generation=generation, to=to),
+            ModifyHolding(network=network, address=ip, owner=to, labels=wish["labels"]),
         ]
         try:
             await ledger.apply(change)
         except (Conflict, NotFound):
             return False
+        return True
+
+    async def seal(self) -> bool:
+        """Retire the network: nothing is picked there any more, and holdings can only end. Cost: two requests."""
+        ledger = await self._opened()
+        if not (await ledger.network(self.network)).retired:
+            await ledger.retire_network(self.network)
         return True
 
     async def of_id(self, allocation_id: str) -> VMAllocation | None:
