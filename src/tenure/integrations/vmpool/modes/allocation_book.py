@@ -46,6 +46,15 @@ class AllocationBook(Protocol):
         The id that had it gets no other one here from then on.
         """
 
+    async def prepare(self, is_from_here: bool) -> None:
+        """Make ready for a pool that comes, where anything is needed for that; raise if it cannot come.
+
+        ``is_from_here``: it comes from another place of the same mode.
+        """
+
+    async def arrive(self) -> None:
+        """Say that the pool has arrived, where any process sees nothing else."""
+
     async def seal(self) -> bool:
         """Let nobody take a VM here from now on, where that is one write; return whether this is so.
 

@@ -249,6 +249,14 @@ class BookPlace:
                 return [was for entry in await self.book.entries() if (was := stands_for(entry)) is not None]
             await self.book.heal()
 
+    async def prepare(self, placement: PoolPlacement) -> None:
+        """Make the book ready for a pool that is to be moved here."""
+        await self.book.prepare(placement.mode == placement.moves_to)
+
+    async def arrive(self) -> None:
+        """Say in the book that the pool is here."""
+        await self.book.arrive()
+
     async def enter(self, entries: Sequence[VMAllocation], notes: PoolNotes, placement: PoolPlacement) -> None:
         """Take allocations in. Cost: as many requests as to allocate them, some at once."""
 

@@ -55,6 +55,12 @@ class CellAllocations:
         found = await self._pairs.exchange(_pair(entry), claim_name(new.allocation_id, "exchange"), _body(new))
         return found is not None
 
+    async def prepare(self, is_from_here: bool) -> None:
+        """Do nothing: cells come with what they say."""
+
+    async def arrive(self) -> None:
+        """Do nothing: who sees cells sees the ConfigMap that says where the pool is."""
+
     async def seal(self) -> bool:
         """Return that there is no such write: each VM is locked by itself."""
         return False

@@ -190,6 +190,12 @@ class ConfigMapPlace:
 
         return await self.change(MOVE, decide, {})
 
+    async def prepare(self, placement: PoolPlacement) -> None:
+        """Do nothing: the ConfigMap is there, since it says where the pool is."""
+
+    async def arrive(self) -> None:
+        """Do nothing: the swap that took the allocations in has said so."""
+
     async def enter(self, entries: Sequence[VMAllocation], notes: PoolNotes, placement: PoolPlacement) -> None:
         """Make the addresses of these allocations theirs and all others free, and say so, all in one swap."""
         arrived = placement.arrived

@@ -5,7 +5,10 @@
 2. Where it is, every address becomes a filler's; a filler says for which allocation it stands. After that nothing can
    be allocated or released there any more, by whatever process, Go managers included.
 3. Where it goes, which nobody looks at yet, the allocations are taken in.
-4. The note says where the pool is.
+4. The note says where the pool is; a ledger says so, too, since a process may see nothing else.
+
+Whatever can be known to be in the way (room, an address that a mode cannot have, a pool of the name in the ledger) is
+looked for before the first step, and refused.
 
 Each step may be done again, so whoever is killed is followed by another mover, which begins at the first.
 """
@@ -50,16 +53,19 @@ async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
     if here.moves_to and here.moves_to != to:
         raise Conflict(f"to: the pool is being moved to {here.moves_to!r}; that has to end first", field="to")
     if here.mode == to and not here.moves_to:
+        await places.at(here.mode, here.epoch).arrive()  # whoever has moved it may have died before it said so
         return MoveReport(here.mode, to, is_moved=False)
     source, target = places.at(here.mode, here.epoch), places.at(to, here.epoch + 1)
     if to == "configmap" and not here.moves_to:
         await home.check_fits(list((await source.read()).state.allocated.values()))
     moving = PoolPlacement(here.mode, to, here.epoch)
+    await target.prepare(moving)
     await home.place(moving, seen)
     entries = await source.leave(moving)
     await target.enter(entries, await source.read_notes(), moving)
     places.check()
     await home.place(moving.arrived, moving)
+    await target.arrive()
     count = sum(not is_held_back(entry) for entry in entries)
     audit(PoolEvent.MOVED, pool=places.settings.config_map_name, mode=to, allocations=count)
     return MoveReport(here.mode, to, count)

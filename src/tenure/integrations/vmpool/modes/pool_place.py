@@ -63,6 +63,12 @@ class PoolPlace(Protocol):
         again, by another process, where the first one was killed.
         """
 
+    async def prepare(self, placement: PoolPlacement) -> None:
+        """Make ready for a pool that is to be moved here; raise if it cannot come. Nothing is changed where it is."""
+
+    async def arrive(self) -> None:
+        """Say that the pool is here, for those who cannot read where it is."""
+
     async def enter(self, entries: Sequence[VMAllocation], notes: PoolNotes, placement: PoolPlacement) -> None:
         """Take these allocations and notes in, where none looks yet; may be called again."""
 

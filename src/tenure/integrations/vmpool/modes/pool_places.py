@@ -23,7 +23,7 @@ from tenure.integrations.vmpool.modes.config_map_place import ConfigMapPlace
 from tenure.integrations.vmpool.modes.ledger_allocations import LedgerAllocations
 from tenure.integrations.vmpool.modes.pool_place import PoolPlace
 from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver
-from tenure.integrations.vmpool.pool_errors import NO_CLIENT, PoolUnavailable
+from tenure.integrations.vmpool.pool_errors import NO_CLIENT, PoolForbidden, PoolUnavailable
 from tenure.integrations.vmpool.state.pool_notes import PoolNotes, PoolPlacement
 from tenure.integrations.vmpool.vm_pool_settings import MODES, VMPoolSettings
 from tenure.kernel.errors import Conflict, Invalid
@@ -97,16 +97,13 @@ class PoolPlaces:
     async def has_moved(self) -> bool:
         """Return whether the pool is elsewhere than it was; while it is being moved, wait until it has arrived."""
         before = self._found
-        if self.client is None or before is None or before.mode == "configmap":
+        if before is None or before.mode == "configmap":
             return False
         await self.find()
         return self._found != before
 
     async def find(self) -> None:
         """Find where the pool is; while it is being moved, wait."""
-        if self.client is None:
-            self._found = PoolPlacement(self.settings.pool_mode)
-            return
         try:
             async with asyncio.timeout(self.settings.operation_timeout_s):
                 while (placement := await self.placement()).moves_to:  # noqa: ASYNC110 - only the server knows
@@ -118,7 +115,15 @@ class PoolPlaces:
 
     async def placement(self) -> PoolPlacement:
         """Read where the pool is; one that was never moved is where the setting says."""
-        document = await self.home.read_home()
+        if self.client is None:
+            return await self._placement_in_ledger()
+        try:
+            document = await self.home.read_home()
+        except PoolForbidden:
+            if self.settings.pool_mode != "ledger":
+                raise
+            # The account of a pod whose pool is in a ledger needs no rights in the cluster.
+            return await self._placement_in_ledger()
         placement = document.notes.placement
         if placement is None and document.is_there and self.settings.pool_mode != "configmap":
             raise Conflict(
@@ -130,9 +135,22 @@ class PoolPlaces:
             raise Conflict(f"pool_mode: the pool is in mode {placement.mode!r}, which this version does not know")
         return placement or PoolPlacement(self.settings.pool_mode)
 
+    async def _placement_in_ledger(self) -> PoolPlacement:
+        """Read in the ledger where the pool is; raise ``Conflict`` if it has left: the cluster says where to."""
+        place = self.at("ledger")
+        assert isinstance(place, BookPlace)
+        assert isinstance(place.book, LedgerAllocations)
+        said = await place.book.whereabouts()
+        if said.state == "left":
+            raise Conflict(
+                "pool_ledger: the pool was moved from this ledger to another mode, and only its cluster says to which: "
+                "name a kubeconfig (--kubeconfig, KUBECONFIG), or the ledger in which it is",
+                field="pool_ledger",
+            )
+        return PoolPlacement("ledger", "ledger" if said.state == "coming" else "", said.epoch)
+
     def _open(self, mode: str, epoch: int) -> PoolPlace:
         settings, observer = self.settings, self.observer
-        name = settings.config_map_name if not epoch else f"{settings.config_map_name}.e{epoch}"
         if mode == "ledger":
             if not settings.pool_ledger:
                 needed = "the pool is in a ledger: name its URL (VM_POOL_LEDGER)"
@@ -140,14 +158,15 @@ class PoolPlaces:
             token = settings.pool_token or None
             # An id gets its old VM again whenever that is free: a ledger remembers which one it was.
             policy = "sticky" if settings.pool_pick == "rendezvous" else None
-            book = LedgerAllocations(settings.pool_ledger, name, settings.line, token, policy)
+            pool = settings.config_map_name
+            book = LedgerAllocations(settings.pool_ledger, pool, settings.line, token, policy, epoch)
             return BookPlace(book, settings, observer or NoObserver(), self._check, self.tally)
         if self.client is None:
             raise Invalid(NO_CLIENT, field="client")
         if mode == "configmap":
             return ConfigMapPlace(self.client, settings, observer, self.tally, self.follow)
         requests = CellRequests(settings.operation_timeout_s, settings.schedule)
-        root = pool_root(name)
+        root = pool_root(settings.config_map_name if not epoch else f"{settings.config_map_name}.e{epoch}")
         if mode == "per-ip":
             cells = CellAllocations(ObjectCells(self.client, settings.namespace, root, requests))
         else:
