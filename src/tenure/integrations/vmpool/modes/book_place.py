@@ -35,7 +35,7 @@ from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.state.go_json import whole_seconds
 from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes, PoolPlacement, read_notes, write_notes
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
-from tenure.integrations.vmpool.state.state_repair import PoolFinding
+from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine
 from tenure.integrations.vmpool.state.state_rules import AllocationRequest, pick
 from tenure.integrations.vmpool.vanished_writes import VanishedWrite
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
@@ -74,6 +74,9 @@ class BookPlace:
     check: Callable[[], None] = field(default=lambda: None, repr=False)
     """Raises if this process must not move the pool any more: another one may have gone on with it."""
     tally: ResultTally = field(default_factory=ResultTally, repr=False)
+    as_of: Callable[[], int] = field(default=lambda: 1 << 62, repr=False)
+    """Up to which generation of the list it is known that the pool is here; an address that came later may be one of
+    the place to which the pool was moved before that."""
     _results: NotedResults = field(init=False, repr=False)
     _held: set[str] = field(default_factory=set, repr=False)
     """VMs that are not offered: those that were held when this process last looked, and what it has seen since."""
@@ -314,13 +317,19 @@ class BookPlace:
 
     def _open_vms(self, request: AllocationRequest) -> Sequence[str]:
         """Return VMs that are not known to be held. Cost: O(1), and O(n) after a look."""
-        line = self.settings.line
+        line = self._known_line()
         if self._free is None or self._counted_of != line.generation:
             self._free = [ip for ip in line.ips if ip not in self._held]
             self._counted_of = line.generation
         if not request.passed_over:
             return self._free
         return [ip for ip in self._free if ip not in request.passed_over]
+
+    def _known_line(self) -> PoolLine:
+        """Return the list; raise ``PoolElsewhere`` if it is newer than what is known of where the pool is."""
+        if self.settings.line.generation > self.as_of():
+            raise PoolElsewhere
+        return self.settings.line
 
     def _close(self, ip: str) -> None:
         """Offer a VM no longer."""
@@ -360,7 +369,7 @@ class BookPlace:
         held = {entry.ip for entry in entries}
         self._see(held)
         said = _current(read_notes(notes.text), entries)
-        free = tuple(ip for ip in self.settings.line.ips if ip not in held)
+        free = tuple(ip for ip in self._known_line().ips if ip not in held)
         last = max((entry.allocated_at for entry in entries if entry.allocated_at is not None), default=None)
         state = PoolState({entry.allocation_id: entry for entry in entries}, free, last)
         document = PoolDocument(state, said, bool(entries) or notes.text is not None)

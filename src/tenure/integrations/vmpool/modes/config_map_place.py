@@ -47,6 +47,23 @@ def check_placement(document: PoolDocument, seen: PoolPlacement | None) -> None:
         raise Conflict("the pool was moved by another process meanwhile; look where it is, and begin again")
 
 
+def check_not_in_seeds_mode(document: PoolDocument, wanted: str) -> None:
+    """Raise ``Conflict`` if the ConfigMap has a pool that was never moved: it is used in another mode by mistake."""
+    placement, state = document.notes.placement, document.state
+    is_used = document.is_there
+    if placement is not None:
+        # One that began in another mode has nothing here, unless a Go manager has begun a pool of its own.
+        is_begun = placement == PoolPlacement(placement.mode) and placement.mode != "configmap"
+        is_used = is_begun and bool(state.available or not all(map(is_nobodys, state.allocated.values())))
+    if is_used:
+        name = document.stored.object["metadata"]["name"] if document.stored.object else "of its name"
+        raise Conflict(
+            f"pool_mode: the ConfigMap {name} has a pool in mode configmap; "
+            f"`tenure vmpool move --to {wanted}` moves it",
+            field="pool_mode",
+        )
+
+
 class ConfigMapPlace:
     """The allocations of a pool in one ConfigMap, which Go managers may share."""
 
@@ -150,6 +167,21 @@ class ConfigMapPlace:
         size = document.stored.size(written_values(state, replace(document.notes, history=(), left={})))
         if size > LARGEST_CONFIG_MAP:
             raise PoolTooLarge(size=size, limit=LARGEST_CONFIG_MAP)
+
+    async def begin(self, placement: PoolPlacement) -> None:
+        """Note that a pool begins in another mode, unless something is noted; raise ``Conflict`` if it is used here.
+
+        No address is in the state then, so a Go manager that was started by mistake has none until its repair.
+        """
+
+        def decide(document: PoolDocument) -> PoolChange[None]:
+            if document.notes.placement is not None:
+                return PoolChange(None)
+            check_not_in_seeds_mode(document, placement.mode)
+            state = replace(document.state, available=())
+            return PoolChange(None, state, replace(document.notes, placement=placement))
+
+        await self.change(MOVE, decide, {})
 
     async def place(self, placement: PoolPlacement, seen: PoolPlacement | None) -> None:
         """Write where the pool is, if that was seen; where it is not here, no address is free from the same swap on."""

@@ -47,6 +47,9 @@ async def move_alone(places: PoolPlaces, to: str) -> MoveReport:
 async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
     """Move a pool; one whose move was broken off is moved on. Only one process may do so at a time."""
     home = places.home
+    if places.follower is not None:
+        # An address that this process did not know would stay open where the pool leaves.
+        await places.follower.look()
     document = await home.read_home()
     seen = document.notes.placement
     here = seen or PoolPlacement("configmap" if document.is_there else places.settings.pool_mode)
@@ -57,6 +60,7 @@ async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
         return MoveReport(here.mode, to, is_moved=False)
     source, target = places.at(here.mode, here.epoch), places.at(to, here.epoch + 1)
     if to == "configmap" and not here.moves_to:
+        await places.find()
         await home.check_fits(list((await source.read()).state.allocated.values()))
     moving = PoolPlacement(here.mode, to, here.epoch)
     await target.prepare(moving)
