@@ -146,10 +146,15 @@ class PoolTooLarge(TenureError):
 
     code = "pool_too_large"
 
-    def __init__(self, *, size: int, limit: int) -> None:
+    def __init__(
+        self,
+        *,
+        size: int,
+        limit: int,
+        remedy: str = "release allocations, or spread the addresses over several pools",
+    ) -> None:
         super().__init__(
-            f"pool state too large: {size} bytes, of {limit} that a ConfigMap may have; nothing was changed: "
-            "release allocations, or spread the addresses over several pools"
+            f"pool state too large: {size} bytes, of {limit} that a ConfigMap may have; nothing was changed: {remedy}"
         )
         self.size = size
         self.limit = limit

@@ -53,7 +53,7 @@ async def test_a_node_outside_waits_for_a_pool_that_comes_and_is_refused_by_one_
 ) -> None:
     mover = await moving.pool(*SIX)
     given = await mover.allocate("a")
-    await mover.places.at("ledger", 1).prepare(PoolPlacement("configmap", "ledger"))
+    await mover.places.at("ledger", 1).prepare(PoolPlacement("configmap", "ledger"), ())
     async with outside(moving, operation_timeout_s=0.5) as far:
         with pytest.raises(PoolUnavailable, match="being moved"):
             await far.allocate("b")

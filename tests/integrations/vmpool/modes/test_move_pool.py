@@ -194,7 +194,7 @@ async def test_a_pool_that_is_in_the_seeds_mode_is_not_used_in_another_by_mistak
 async def test_a_pool_is_not_moved_to_two_modes_at_once(moving: ModeStage) -> None:
     pool = await moving.pool(*SIX)
     await pool.allocate("a")
-    assert await _broken_off(moving, 4, "per-ip")
+    assert await _broken_off(moving, 6, "per-ip")
 
     with pytest.raises(Conflict, match="being moved to 'per-ip'"):
         await move_pool(pool.places, "shards")

@@ -31,7 +31,7 @@ import random
 import secrets
 import time
 from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -494,6 +494,13 @@ def _pair_event(event: CellEvent, place: int) -> list[PairEvent]:
         ended = HeldPair(before.claim, event.name, before.token, before.body)
         return [PairEvent(event.revision, place, ended, is_end=True)]
     return []
+
+
+def pair_texts(pair: HeldPair) -> dict[str, str]:
+    """Return the texts of a claim and its address, as long as they can become for one address."""
+    token = (1 << TOKEN_BITS) - 1
+    claim = _claim_text(token, [(pair.address, token)], is_exchange=True)
+    return {pair.claim: claim, pair.address: _address_text(replace(pair, token=token), token)}
 
 
 def _claim_text(token: int, choices: Sequence[tuple[str, int | None]], *, is_exchange: bool = False) -> str:

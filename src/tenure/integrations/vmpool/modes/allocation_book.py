@@ -46,8 +46,11 @@ class AllocationBook(Protocol):
         The id that had it gets no other one here from then on.
         """
 
-    async def prepare(self, is_from_here: bool) -> None:
-        """Make ready for a pool that comes, where anything is needed for that; raise if it cannot come.
+    async def check_room(self, entries: Sequence[VMAllocation]) -> None:
+        """Raise ``PoolTooLarge`` if these allocations, in the place of those of their VMs, had no room here."""
+
+    async def prepare(self, is_from_here: bool, entries: Sequence[VMAllocation]) -> None:
+        """Make ready for a pool that comes with allocations; raise if it, or one of them, cannot come.
 
         ``is_from_here``: it comes from another place of the same mode.
         """

@@ -252,9 +252,16 @@ class BookPlace:
                 return [was for entry in await self.book.entries() if (was := stands_for(entry)) is not None]
             await self.book.heal()
 
-    async def prepare(self, placement: PoolPlacement) -> None:
-        """Make the book ready for a pool that is to be moved here."""
-        await self.book.prepare(placement.mode == placement.moves_to)
+    async def check_leave(self, placement: PoolPlacement) -> Sequence[VMAllocation]:
+        """Return what would leave; raise if the book has no room for the fillers."""
+        held = {entry.ip: entry for entry in await self.book.entries()}
+        ips = dict.fromkeys((*self.settings.line.ips, *held))
+        await self.book.check_room([filler_of(ip, placement.moves_to, held.get(ip)) for ip in ips])
+        return list(held.values())
+
+    async def prepare(self, placement: PoolPlacement, entries: Sequence[VMAllocation]) -> None:
+        """Make the book ready for a pool that is to be moved here, with room for its allocations."""
+        await self.book.prepare(placement.mode == placement.moves_to, entries)
 
     async def arrive(self) -> None:
         """Say in the book that the pool is here."""

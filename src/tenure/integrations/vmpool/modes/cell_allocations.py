@@ -16,9 +16,17 @@ from tenure.integrations.vmpool.cells.cell_store import (
     claim_name,
     digest,
 )
-from tenure.integrations.vmpool.cells.claim_pairs import ClaimPairs, HeldPair, HoldOutcome, Offer, PairExchanged
+from tenure.integrations.vmpool.cells.claim_pairs import (
+    ClaimPairs,
+    HeldPair,
+    HoldOutcome,
+    Offer,
+    PairExchanged,
+    pair_texts,
+)
 from tenure.integrations.vmpool.config_map_swap import SwapLost
 from tenure.integrations.vmpool.modes.allocation_book import GENERATION, StoredNotes, TakenVM
+from tenure.integrations.vmpool.modes.pool_fillers import is_filler
 from tenure.integrations.vmpool.pool_document import PoolElsewhere
 from tenure.integrations.vmpool.pool_errors import LOOK_AT_CELL, PoolStateUnreadable
 from tenure.integrations.vmpool.state.go_json import NotReadable
@@ -55,8 +63,19 @@ class CellAllocations:
         found = await self._pairs.exchange(_pair(entry), claim_name(new.allocation_id, "exchange"), _body(new))
         return found is not None
 
-    async def prepare(self, is_from_here: bool) -> None:
-        """Do nothing: cells come with what they say."""
+    async def check_room(self, entries: Sequence[VMAllocation]) -> None:
+        """Raise ``PoolTooLarge`` if the cells of these allocations had no room. Cost: all shards, or nothing."""
+        texts: dict[str, str] = {}
+        for entry in entries:
+            group = "exchange" if is_filler(entry) else "id"
+            texts |= pair_texts(
+                HeldPair(claim_name(entry.allocation_id, group), address_cell(entry.ip), 0, _body(entry))
+            )
+        await self.cells.check_room(texts)
+
+    async def prepare(self, is_from_here: bool, entries: Sequence[VMAllocation]) -> None:
+        """Raise ``PoolTooLarge`` if these allocations had no room; cells come with what they say."""
+        await self.check_room(entries)
 
     async def arrive(self) -> None:
         """Do nothing: who sees cells sees the ConfigMap that says where the pool is."""

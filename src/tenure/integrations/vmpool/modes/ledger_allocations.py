@@ -36,6 +36,7 @@ from tenure.kernel.errors import (
 from tenure.kernel.holdings.holding_model import Holding, Paper
 from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, ModifyNetwork
 from tenure.service.apply.operations import (
+    Allocate,
     ExpectHolding,
     ExpectNoHoldings,
     ModifyHolding,
@@ -149,11 +150,27 @@ class LedgerAllocations:
                 await ledger.apply(retire)
         return True
 
-    async def prepare(self, is_from_here: bool) -> None:
+    async def check_room(self, entries: Sequence[VMAllocation]) -> None:
+        """Do nothing: a ledger hands holdings over as they are."""
+
+    async def prepare(self, is_from_here: bool, entries: Sequence[VMAllocation]) -> None:
         """Add the network to which a pool comes, and say so; raise ``Conflict`` if one of this name is in use already.
 
         ``is_from_here``: it comes from another network of this ledger. Cost: a few requests.
         """
+        for ip in (*self.line.ips, *(entry.ip for entry in entries)):
+            parse_address(ip, field="pool_ips")
+        await self._announce(is_from_here)
+        ledger = await self._opened()
+        for start in range(0, len(entries), PAGE):
+            wishes = [
+                Allocate(network=self.network, address=entry.ip, reserved="allow", **_wish(entry, "-"))
+                for entry in entries[start : start + PAGE]
+            ]
+            await ledger.rehearse(wishes)
+
+    async def _announce(self, is_from_here: bool) -> None:
+        """Say that the pool is coming, and keep processes from a network of its name that nobody uses yet."""
         ledger = await self._connected()
         for _ in range(PREPARED_IN):
             said = await self.whereabouts()
@@ -168,7 +185,6 @@ class LedgerAllocations:
                 break
         else:
             raise self._used_by_another()
-        await self._opened()
 
     async def _closed(self, network: str) -> list[Operation]:
         """Return what keeps processes from a network that nobody uses yet; it is refused if somebody does."""
