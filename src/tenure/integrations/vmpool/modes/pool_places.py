@@ -6,7 +6,9 @@ and no allocation, so no answer that something was found can be out of date.
 """
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -31,6 +33,9 @@ from tenure.kernel.errors import Conflict, Invalid
 
 LOOK_EVERY_S = 0.2
 """How often a caller looks whether a pool that is being moved has arrived."""
+
+
+_MOVES: ContextVar[bool] = ContextVar("moves", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +212,7 @@ class PoolPlaces:
             raise Invalid(NO_CLIENT, field="client")
         if mode == "configmap":
             return ConfigMapPlace(self.client, settings, observer, self.tally, self.follow)
-        requests = CellRequests(settings.operation_timeout_s, settings.schedule)
+        requests = CellRequests(settings.operation_timeout_s, settings.schedule, self._check_mover)
         root = pool_root(settings.config_map_name if not epoch else f"{settings.config_map_name}.e{epoch}")
         if mode == "per-ip":
             cells = CellAllocations(ObjectCells(self.client, settings.namespace, root, requests))
@@ -219,6 +224,20 @@ class PoolPlaces:
     def _on_book(self, book: AllocationBook) -> BookPlace:
         observer = self.observer or NoObserver()
         return BookPlace(book, self.settings, observer, self._check, self.tally, lambda: self.generation)
+
+    @contextlib.contextmanager
+    def as_mover(self) -> Iterator[None]:
+        """Let every write of a piece of work ask first whether this process may still move the pool."""
+        before = _MOVES.set(True)
+        try:
+            yield
+        finally:
+            _MOVES.reset(before)
+
+    def _check_mover(self) -> None:
+        """Ask that of the work of a mover; calls beside it need no Lease."""
+        if _MOVES.get():
+            self.check()
 
     def _check(self) -> None:
         """Ask what ``check`` is at that moment."""
