@@ -138,12 +138,13 @@ async def test_vd4_every_address_that_was_left_is_a_fillers_and_go_managers_find
     assert (found.ip, found.node_name) == (before.ip, "go-node")
 
 
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("to", ["per-ip", "shards", "ledger"])
-async def test_a_move_that_was_broken_off_goes_on_where_it_was(moving: ModeStage, to: str) -> None:
-    """The mover is stopped at each of its requests in turn; callers wait, and another mover ends it."""
+async def test_a_move_that_was_broken_off_goes_on_where_it_was(moving: ModeStage, to: str, step: int) -> None:
+    """The mover is stopped at every so many of its requests in turn; callers wait, and another mover ends it."""
     first = await moving.pool(*SIX)
     entries = {id: await first.allocate(id, "pod", "ns") for id in ("a", "b")}
-    for number in itertools.count(1, 5):
+    for number in itertools.count(1, step):
         place = (await first.places.placement()).mode
         target = to if place == "configmap" else "configmap"
         if not await _broken_off(moving, number, target):

@@ -1,8 +1,10 @@
-"""Which place serves a pool: that of its mode, until an operator moves it; then every process follows.
+"""Which place serves a pool: the one that its notes name, and every process follows.
 
-Where a pool was moved to stands in the notes of the ConfigMap of its name, in all modes. A process reads it at its
-first call, and again whenever its place has not found what was asked for: a place that was left has no free address
-and no allocation, so no answer that something was found can be out of date.
+Where a pool is stands in the notes of the ConfigMap of its name, in all modes, from its first write on; a ledger says
+it as well, for those who see nothing else. A process reads it at its first call, and again whenever its place has not
+found what was asked for, or the list of addresses is newer than what it knew then. A place that was left has no free
+address of the lists until that time, and no id there gets another VM than it had: so no answer that something was
+found is out of date.
 """
 
 import asyncio
