@@ -14,7 +14,7 @@
     ├── StoreUnavailable
     │   └── PoolUnavailable        the API server did not answer in time (outcome)
     ├── PoolForbidden              the role does not allow it (403)
-    ├── PoolTooLarge               the state would not fit into a ConfigMap (size, limit)
+    ├── PoolTooLarge               the state would not fit into a ConfigMap (size, limit, remedy)
     ├── PoolWriteRefused           the API server will not have this write at all (400, 422, …)
     │   └── PoolNamespaceMissing   the namespace of the pool is not there (namespace)
     ├── VMNotReady                 "invalid allocated IP": the VM does not answer, or is to be cleaned up (ip)
@@ -158,6 +158,7 @@ class PoolTooLarge(TenureError):
         )
         self.size = size
         self.limit = limit
+        self.remedy = remedy
 
 
 class PoolWriteRefused(TenureError):
