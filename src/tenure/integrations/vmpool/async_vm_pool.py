@@ -203,7 +203,7 @@ class AsyncVMPool:
             entry = await allocate_ready(self, request, probe, self._decide_allocation)
             return place.remember(entry) if isinstance(place, ConfigMapPlace) else without_generation(entry)
 
-        return await self._where_it_is(work)
+        return await self._where_it_is(work, may_write=True)
 
     def _decide_allocation(self, document: PoolDocument, request: AllocationRequest) -> PoolChange[VMAllocation]:
         return decide_allocation(document, self.settings.line, request, now())
@@ -237,11 +237,13 @@ class AsyncVMPool:
         """Write that this node reads the pool."""
         audit(PoolEvent.READ, operation=operation, node=self._known_node_name, **about)
 
-    async def _where_it_is(self, work: Callable[[PoolPlace], Awaitable[T]], *, is_whole: bool = False) -> T:
+    async def _where_it_is(
+        self, work: Callable[[PoolPlace], Awaitable[T]], *, is_whole: bool = False, may_write: bool = False
+    ) -> T:
         """Do a piece of work where the pool is; if it was moved, and nothing was found, do it again where it is now."""
         deadline = time.monotonic() + self.settings.operation_timeout_s
         while True:
-            place = await self.places.current(is_whole=is_whole)
+            place = await self.places.current(is_whole=is_whole, may_write=may_write)
             known = self.settings.line.generation
             try:
                 found = await work(place)
@@ -411,7 +413,7 @@ class AsyncVMPool:
         said = about or {}
         with self.counted(operation):
             return await self._where_it_is(
-                lambda place: place.change(operation, decide, said, timeout_s), is_whole=True
+                lambda place: place.change(operation, decide, said, timeout_s), is_whole=True, may_write=True
             )  # fmt: skip
 
     async def read(self) -> PoolDocument:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Literal, Protocol, TypeVar, get_args
 
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan, RoundStopped, clean_vms
+from tenure.integrations.vmpool.modes.pool_fillers import without_generation
 from tenure.integrations.vmpool.node_identity import NodeIdentity, name_clash, noted_again
 from tenure.integrations.vmpool.pool_decisions import with_repairs
 from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument
@@ -210,8 +211,7 @@ class NodeRecovery:
             entry = (await self.pool.read()).state.allocated.get(allocation.allocation_id)
         except TenureError as error:
             return f"it could not be seen whose it is: {error}"
-        id, line = allocation.allocation_id, self.pool.settings.line
-        is_same = entry and replace(entry, allocation_id=id, ip=line.spelled(entry.ip) or "") == allocation
+        is_same = entry is not None and _is_same(entry, allocation, self.pool.settings.line)
         return "" if is_same else "it was released meanwhile, so that it was not touched"
 
 
@@ -258,7 +258,7 @@ class _Settlement:
         settings = self.recovery.pool.settings
         pool, now = settings.line, datetime.now(UTC)
         self.recovery.check_name(document.notes)
-        same = {key: each for key, each in self.dead.items() if _same(document.state, key, each)}
+        same = {key: each for key, each in self.dead.items() if _is_there(document.state, key, each, pool)}
         released, failed, dropped = self._judged(same)
         gone = release(document.state, pool, [*in_byte_order(released), *dropped])
         state, repairs = gone.state, gone.findings
@@ -352,7 +352,17 @@ def _about(entry: VMAllocation) -> dict[str, str]:
     return {"node": entry.node_name, "id": entry.allocation_id, "pod": pod, "ip": entry.ip}
 
 
-def _same(state: PoolState, key: str, seen: VMAllocation) -> bool:
+def _is_there(state: PoolState, key: str, seen: VMAllocation, pool: PoolLine) -> bool:
     """Return whether an allocation is still the one whose VM was cleaned up."""
     now = state.allocated.get(key)
-    return now is not None and replace(now, allocation_id=key) == seen
+    return now is not None and _is_same(now, seen, pool)
+
+
+def _is_same(now: VMAllocation, seen: VMAllocation, pool: PoolLine) -> bool:
+    """Return whether two entries of one id are one allocation; a move between gives it another generation."""
+
+    def said(entry: VMAllocation) -> VMAllocation:
+        ip = pool.spelled(entry.ip) or entry.ip
+        return replace(without_generation(entry), allocation_id=seen.allocation_id, ip=ip)
+
+    return said(now) == said(seen)

@@ -14,7 +14,7 @@
     ├── StoreUnavailable
     │   └── PoolUnavailable        the API server did not answer in time (outcome)
     ├── PoolForbidden              the role does not allow it (403)
-    ├── PoolTooLarge               the state would not fit into a ConfigMap (size, limit)
+    ├── PoolTooLarge               the state would not fit into a ConfigMap (size, limit, remedy)
     ├── PoolWriteRefused           the API server will not have this write at all (400, 422, …)
     │   └── PoolNamespaceMissing   the namespace of the pool is not there (namespace)
     ├── VMNotReady                 "invalid allocated IP": the VM does not answer, or is to be cleaned up (ip)
@@ -146,13 +146,19 @@ class PoolTooLarge(TenureError):
 
     code = "pool_too_large"
 
-    def __init__(self, *, size: int, limit: int) -> None:
+    def __init__(
+        self,
+        *,
+        size: int,
+        limit: int,
+        remedy: str = "release allocations, or spread the addresses over several pools",
+    ) -> None:
         super().__init__(
-            f"pool state too large: {size} bytes, of {limit} that a ConfigMap may have; nothing was changed: "
-            "release allocations, or spread the addresses over several pools"
+            f"pool state too large: {size} bytes, of {limit} that a ConfigMap may have; nothing was changed: {remedy}"
         )
         self.size = size
         self.limit = limit
+        self.remedy = remedy
 
 
 class PoolWriteRefused(TenureError):

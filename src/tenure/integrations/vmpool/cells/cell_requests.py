@@ -24,6 +24,8 @@ class CellRequests:
 
     answer_s: float = ANSWER_S
     schedule: RetrySchedule = field(default_factory=RetrySchedule)
+    check: Callable[[], None] = field(default=lambda: None, repr=False)
+    """Asked before each write, also one that is sent again; raises if this process must not write any more."""
 
     async def answered(
         self, ask: Callable[[], Awaitable[T]], kept: tuple[type[ApiError], ...] = (), *, is_write: bool = False
@@ -33,6 +35,8 @@ class CellRequests:
         deadline, failed = loop.time() + self.answer_s, 0
         while True:
             try:
+                if is_write:
+                    self.check()
                 async with asyncio.timeout_at(deadline):
                     return await ask()
             except kept:

@@ -94,6 +94,9 @@ class CellStore(Protocol):
         Return what was written. More than one change only where all are ``together``.
         """
 
+    async def check_room(self, texts: Mapping[str, str]) -> None:
+        """Raise ``PoolTooLarge`` if these cells, beside all others, had no room."""
+
     async def all(self, group: str = "") -> CellSnapshot:
         """Read all cells, or the claims of one group."""
 

@@ -12,6 +12,8 @@ a claim, one of its addresses as   a holding that is being made, or whose writer
 it was when the claim was written  claim waits a moment, changes the address, and has the next case
 a claim, its addresses otherwise   nothing that can be held any more: its writer's next write fails, whenever it comes;
                                    the next caller with that claim removes it
+a claim, one of its addresses      moved: the place is being left, and the claim stays as the lock on its name there,
+exchanged since                    so that nobody who comes late begins a second holding
 an address, no claim of its token  a hand from outside has removed the claim; whoever meets it says that it is free
 =================================  ==================================================================================
 
@@ -29,7 +31,7 @@ import random
 import secrets
 import time
 from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -66,6 +68,10 @@ class HoldOutcome(Enum):
     """The claim has a holding: this one."""
     TAKEN = "taken"
     """Others hold all addresses that were offered."""
+
+
+class PairExchanged(Exception):
+    """The address of a claim was given to another claim by ``exchange``: who has it is said elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,8 @@ class _Address:
     is_free: bool = False
     was: int | None = None
     """The token of the holding that has ended."""
+    took: int | None = None
+    """The token of the holding that was exchanged for this one."""
     mark: Mark = field(default_factory=dict)
 
 
@@ -148,7 +156,7 @@ class ClaimPairs:
         """Give a claim the first of the offered addresses that is free; one that has an address keeps it.
 
         Those that are offered together are named in one write. ``is_thorough``, for one at a time: an address is taken
-        only if its holder can be named, and that one is in the answer.
+        only if its holder can be named, and that one is in the answer. Raise ``PairExchanged``.
         """
         mine: StoredCell | None = None
         blocker: HeldPair | None = None
@@ -189,6 +197,8 @@ class ClaimPairs:
             try:
                 await self.cells.swap([CellChange(offer.address, seen[offer.address], _address_text(pair))])
             except CellTaken as taken:
+                # The write may have been done, its answer lost, and the address exchanged before it was looked at.
+                _check_kept(taken.found, token, claim)
                 if self._is_free(taken):
                     return _Tried(mine, taken=taken, passed=passed)  # the claim has to name what it replaces
                 continue
@@ -239,12 +249,15 @@ class ClaimPairs:
         self._free_read_at = time.monotonic()
 
     async def find(self, claim: str) -> HeldPair | None:
-        """Return what a claim has. Cost: two reads if it has something, as a rule; one if it has nothing."""
+        """Return what a claim has; raise ``PairExchanged``. Cost: two reads; one if it has nothing."""
         cell = (await self.cells.read([claim])).get(claim)
         return None if cell is None else (await self._outcome(cell))[0]
 
     async def settled(self, claim: str) -> HeldPair | None:
-        """Return what a claim has; if it is unfinished and stays so, give it up and return nothing."""
+        """Return what a claim has; if it is unfinished and stays so, give it up and return nothing.
+
+        Raise ``PairExchanged``; then the claim stays as it is.
+        """
         seen, since = "", 0.0
         while True:
             cell = (await self.cells.read([claim])).get(claim)
@@ -275,6 +288,7 @@ class ClaimPairs:
         still_open = []
         for name, replaced in said.choices:
             cell = (await self.cells.read([name])).get(name)
+            _check_kept(cell, said.token, claim.name)
             found = None if cell is None else _read_address(cell)
             if found is not None and _belongs(found, claim.name, said):
                 return HeldPair(claim.name, name, found.token, found.body), []
@@ -320,9 +334,11 @@ class ClaimPairs:
     async def exchange(self, pair: HeldPair, claim: str, body: Body) -> HeldPair | None:
         """Give the address of a holding to another claim, so that it is free at no moment between.
 
-        Return the new holding; nothing if the old one is not there any more. The new claim is the caller's alone: none
-        but a caller of ``exchange`` removes it while it is unfinished. Cost: four reads, two writes and a removal.
+        Return the new holding; nothing if the old one is not there any more. The old claim stays, and is nobody's to
+        give up. The new claim is the caller's alone: none but a caller of ``exchange`` removes it while it is
+        unfinished. Cost: three reads and two writes.
         """
+        took = pair.token
         while True:
             cells = await self.cells.read([pair.address, claim])
             address, seen = cells.get(pair.address), cells.get(claim)
@@ -334,12 +350,9 @@ class ClaimPairs:
             try:
                 text = _claim_text(new.token, [(new.address, pair.token)], is_exchange=True)
                 await self.cells.swap([CellChange(claim, seen, text)])
-                await self.cells.swap([CellChange(pair.address, address, _address_text(new))])
+                await self.cells.swap([CellChange(pair.address, address, _address_text(new, took))])
             except CellTaken:
                 continue
-            old = (await self.cells.read([pair.claim])).get(pair.claim)
-            if old is not None and old.name != claim and _read_claim(old).token == pair.token:
-                await self._remove(old)
             if await self._has_token(claim, new.token):
                 return new
             pair = new
@@ -349,12 +362,18 @@ class ClaimPairs:
 
         Nothing else does any harm by it: whoever is still at work finds out, and begins anew.
         """
-        snapshot = await self.cells.all()
-        held = {name for pair in held_pairs(snapshot.cells) for name in (pair.claim, pair.address)}
-        left = [cell for name, cell in snapshot.cells.items() if name not in held and not _is_at_rest(cell)]
-        work = [self.settled(cell.name) if cell.name.startswith(CLAIM) else self.holder(cell.name) for cell in left]
-        found = await asyncio.gather(*work)
-        return sum(each is None for each in found)
+        cells = (await self.cells.all()).cells
+        kept = {name for pair in held_pairs(cells) for name in (pair.claim, pair.address)} | _exchanged(cells)
+        left = [cell for name, cell in cells.items() if name not in kept and not _is_at_rest(cell)]
+        return sum(await asyncio.gather(*map(self._is_healed, left)))
+
+    async def _is_healed(self, cell: StoredCell) -> bool:
+        """Remove a cell that is no half of a holding; return whether it was still none."""
+        try:
+            found = await (self.settled if cell.name.startswith(CLAIM) else self.holder)(cell.name)
+        except PairExchanged:
+            return False
+        return found is None
 
     async def _has_token(self, claim: str, token: int) -> bool:
         cell = (await self.cells.read([claim])).get(claim)
@@ -394,6 +413,19 @@ def _belongs(address: _Address, name: str, claim: _Claim) -> bool:
     An exchange is done as soon as the address names its claim: two that make the same one may have different tokens.
     """
     return not address.is_free and address.claim == name and (claim.is_exchange or claim.token == address.token)
+
+
+def _check_kept(address: StoredCell | None, token: int, claim: str) -> None:
+    """Raise ``PairExchanged`` if an address was held under a token, and was then exchanged."""
+    if address is not None and _read_address(address).took == token:
+        raise PairExchanged(f"{address.name} of {claim} is another claim's")
+
+
+def _exchanged(cells: Mapping[str, StoredCell]) -> set[str]:
+    """Return the claims whose address was exchanged."""
+    addresses = [_read_address(cell) for name, cell in cells.items() if name.startswith(ADDRESS)]
+    took = {each.took for each in addresses if each.took is not None}
+    return {name for name, cell in cells.items() if name.startswith(CLAIM) and _read_claim(cell).token in took}
 
 
 def _names(address: StoredCell | None, claim: str) -> bool:
@@ -464,13 +496,21 @@ def _pair_event(event: CellEvent, place: int) -> list[PairEvent]:
     return []
 
 
+def pair_texts(pair: HeldPair) -> dict[str, str]:
+    """Return the texts of a claim and its address, as long as they can become for one address."""
+    token = (1 << TOKEN_BITS) - 1
+    claim = _claim_text(token, [(pair.address, token)], is_exchange=True)
+    return {pair.claim: claim, pair.address: _address_text(replace(pair, token=token), token)}
+
+
 def _claim_text(token: int, choices: Sequence[tuple[str, int | None]], *, is_exchange: bool = False) -> str:
     said = {"choices": list(choices), "token": token}
     return json.dumps({**said, "is_exchange": True} if is_exchange else said)
 
 
-def _address_text(pair: HeldPair) -> str:
-    return json.dumps({"claim": pair.claim, "token": pair.token, **pair.body}, ensure_ascii=False)
+def _address_text(pair: HeldPair, took: int | None = None) -> str:
+    said = {"claim": pair.claim, "token": pair.token, **pair.body}
+    return json.dumps(said if took is None else {**said, "took": took}, ensure_ascii=False)
 
 
 def _read_claim(cell: StoredCell) -> _Claim:
@@ -487,7 +527,8 @@ def _read_address(cell: StoredCell) -> _Address:
         said = json.loads(cell.text)
         token = int(said.pop("token"))
         if not said.get("free"):
-            return _Address(str(said.pop("claim")), token, said)
+            took = said.pop("took", None)
+            return _Address(str(said.pop("claim")), token, said, took=took)
         body, mark = said.get("body") or {}, said.get("mark") or {}
         return _Address(said.get("claim", ""), token, body, is_free=True, was=said.get("was"), mark=mark)
 

@@ -46,6 +46,11 @@ MARK = "mark"
 BEACON = "beacon"
 """A cell that a reader of events writes, to know when it has seen all that was before."""
 SILENT_S = 30.0
+ROOM_FOR_MORE = 65_536
+"""So much is left in a shard for the notes, and for what is allocated while a pool is moved."""
+TOO_FEW_SHARDS = (
+    "a shard has no room for its part; release allocations, or name more shards for a pool that comes (VM_POOL_SHARDS)"
+)
 
 
 @lru_cache(maxsize=100_000)
@@ -144,6 +149,16 @@ class ShardCells:
         if delay_s is None:
             raise PoolSwapConflict("write", f"shard {shard} has changed", attempts=tried)
         await asyncio.sleep(delay_s)
+
+    async def check_room(self, texts: Mapping[str, str]) -> None:
+        """Raise ``PoolTooLarge`` if these cells, beside all others, had no room in their shards. Cost: all shards."""
+        objects = await asyncio.gather(*map(self._read, range(self.count)))
+        wanted = [_values(each) for each in objects]
+        for name, text in texts.items():
+            wanted[self._shard(name)][name] = text
+        size = max(StoredPool({"data": values}).size() for values in wanted)
+        if size > LARGEST_CONFIG_MAP - ROOM_FOR_MORE:
+            raise PoolTooLarge(size=size, limit=LARGEST_CONFIG_MAP, remedy=TOO_FEW_SHARDS)
 
     async def all(self, group: str = "") -> CellSnapshot:
         """Read all cells, shard by shard: each is of one moment, together they are of nearly one."""

@@ -33,14 +33,36 @@ class AllocationBook(Protocol):
     async def take(self, entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> TakenVM | None:
         """Give an id the first of the offered VMs that is free, unless it has one; none if all are others'.
 
-        VMs come a few at a time, in the order in which they are to be tried.
+        VMs come a few at a time, in the order in which they are to be tried. Raise ``PoolElsewhere`` if what the id had
+        was exchanged, and so is elsewhere.
         """
 
     async def drop(self, entry: VMAllocation) -> bool:
         """End an allocation as it was read; return whether it was still there."""
 
     async def exchange(self, entry: VMAllocation, new: VMAllocation) -> bool:
-        """Give the VM of an allocation to another id, so that it is free at no moment; return whether it was there."""
+        """Give the VM of an allocation to another id, so that it is free at no moment; return whether it was there.
+
+        The id that had it gets no other one here from then on.
+        """
+
+    async def check_room(self, entries: Sequence[VMAllocation]) -> None:
+        """Raise ``PoolTooLarge`` if these allocations, in the place of those of their VMs, had no room here."""
+
+    async def prepare(self, is_from_here: bool, entries: Sequence[VMAllocation]) -> None:
+        """Make ready for a pool that comes with allocations; raise if it, or one of them, cannot come.
+
+        ``is_from_here``: it comes from another place of the same mode.
+        """
+
+    async def arrive(self) -> None:
+        """Say that the pool has arrived, where any process sees nothing else."""
+
+    async def seal(self) -> bool:
+        """Let nobody take a VM here from now on, where that is one write; return whether this is so.
+
+        Where it is not, whoever leaves the place gives every free VM to a filler.
+        """
 
     async def of_id(self, allocation_id: str) -> VMAllocation | None:
         """Return what an id has."""

@@ -35,7 +35,7 @@ from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.state.go_json import whole_seconds
 from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes, PoolPlacement, read_notes, write_notes
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
-from tenure.integrations.vmpool.state.state_repair import PoolFinding
+from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine
 from tenure.integrations.vmpool.state.state_rules import AllocationRequest, pick
 from tenure.integrations.vmpool.vanished_writes import VanishedWrite
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
@@ -74,6 +74,9 @@ class BookPlace:
     check: Callable[[], None] = field(default=lambda: None, repr=False)
     """Raises if this process must not move the pool any more: another one may have gone on with it."""
     tally: ResultTally = field(default_factory=ResultTally, repr=False)
+    as_of: Callable[[], int] = field(default=lambda: 1 << 62, repr=False)
+    """Up to which generation of the list it is known that the pool is here; an address that came later may be one of
+    the place to which the pool was moved before that."""
     _results: NotedResults = field(init=False, repr=False)
     _held: set[str] = field(default_factory=set, repr=False)
     """VMs that are not offered: those that were held when this process last looked, and what it has seen since."""
@@ -240,13 +243,29 @@ class BookPlace:
         to = placement.moves_to
         while True:
             self.check()
+            is_sealed = await self.book.seal()
             entries = {entry.ip: entry for entry in await self.book.entries()}
-            free = [ip for ip in self.settings.line.ips if ip not in entries]
+            free = [] if is_sealed else [ip for ip in self.settings.line.ips if ip not in entries]
             moved = await _each(list(entries.values()), lambda entry: self._fill(entry, to))
             taken = await _each(free, lambda ip: self._take_filler(ip, to))
             if all(moved) and all(taken):
                 return [was for entry in await self.book.entries() if (was := stands_for(entry)) is not None]
             await self.book.heal()
+
+    async def check_leave(self, placement: PoolPlacement) -> Sequence[VMAllocation]:
+        """Return what would leave; raise if the book has no room for the fillers."""
+        held = {entry.ip: entry for entry in await self.book.entries()}
+        ips = dict.fromkeys((*self.settings.line.ips, *held))
+        await self.book.check_room([filler_of(ip, placement.moves_to, held.get(ip)) for ip in ips])
+        return list(held.values())
+
+    async def prepare(self, placement: PoolPlacement, entries: Sequence[VMAllocation]) -> None:
+        """Make the book ready for a pool that is to be moved here, with room for its allocations."""
+        await self.book.prepare(placement.mode == placement.moves_to, entries)
+
+    async def arrive(self) -> None:
+        """Say in the book that the pool is here."""
+        await self.book.arrive()
 
     async def enter(self, entries: Sequence[VMAllocation], notes: PoolNotes, placement: PoolPlacement) -> None:
         """Take allocations in. Cost: as many requests as to allocate them, some at once."""
@@ -305,13 +324,19 @@ class BookPlace:
 
     def _open_vms(self, request: AllocationRequest) -> Sequence[str]:
         """Return VMs that are not known to be held. Cost: O(1), and O(n) after a look."""
-        line = self.settings.line
+        line = self._known_line()
         if self._free is None or self._counted_of != line.generation:
             self._free = [ip for ip in line.ips if ip not in self._held]
             self._counted_of = line.generation
         if not request.passed_over:
             return self._free
         return [ip for ip in self._free if ip not in request.passed_over]
+
+    def _known_line(self) -> PoolLine:
+        """Return the list; raise ``PoolElsewhere`` if it is newer than what is known of where the pool is."""
+        if self.settings.line.generation > self.as_of():
+            raise PoolElsewhere
+        return self.settings.line
 
     def _close(self, ip: str) -> None:
         """Offer a VM no longer."""
@@ -351,7 +376,7 @@ class BookPlace:
         held = {entry.ip for entry in entries}
         self._see(held)
         said = _current(read_notes(notes.text), entries)
-        free = tuple(ip for ip in self.settings.line.ips if ip not in held)
+        free = tuple(ip for ip in self._known_line().ips if ip not in held)
         last = max((entry.allocated_at for entry in entries if entry.allocated_at is not None), default=None)
         state = PoolState({entry.allocation_id: entry for entry in entries}, free, last)
         document = PoolDocument(state, said, bool(entries) or notes.text is not None)

@@ -1,8 +1,9 @@
 """Allocations on cells: one ConfigMap for each, or a few shards (VD6)."""
 
+import contextlib
 import json
 import secrets
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,9 +16,18 @@ from tenure.integrations.vmpool.cells.cell_store import (
     claim_name,
     digest,
 )
-from tenure.integrations.vmpool.cells.claim_pairs import ClaimPairs, HeldPair, HoldOutcome, Offer
+from tenure.integrations.vmpool.cells.claim_pairs import (
+    ClaimPairs,
+    HeldPair,
+    HoldOutcome,
+    Offer,
+    PairExchanged,
+    pair_texts,
+)
 from tenure.integrations.vmpool.config_map_swap import SwapLost
 from tenure.integrations.vmpool.modes.allocation_book import GENERATION, StoredNotes, TakenVM
+from tenure.integrations.vmpool.modes.pool_fillers import is_filler
+from tenure.integrations.vmpool.pool_document import PoolElsewhere
 from tenure.integrations.vmpool.pool_errors import LOOK_AT_CELL, PoolStateUnreadable
 from tenure.integrations.vmpool.state.go_json import NotReadable
 from tenure.integrations.vmpool.state.pool_state import VMAllocation, entry_document, read_entry
@@ -37,7 +47,8 @@ class CellAllocations:
 
     async def take(self, entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> TakenVM | None:
         """Give an id a VM. Cost: two writes, or one swap where both cells are near."""
-        answer = await self._pairs.hold(claim_cell(entry.allocation_id), _offered(entry, offers))
+        with _elsewhere_if_exchanged():
+            answer = await self._pairs.hold(claim_cell(entry.allocation_id), _offered(entry, offers))
         if answer.outcome is HoldOutcome.TAKEN or answer.pair is None:
             return None
         return TakenVM(_entry(answer.pair), answer.outcome is HoldOutcome.GRANTED, answer.tries)
@@ -47,14 +58,36 @@ class CellAllocations:
         return await self._pairs.release(_pair(entry))
 
     async def exchange(self, entry: VMAllocation, new: VMAllocation) -> bool:
-        """Give a VM to another id. Cost: three reads, two writes and a removal."""
+        """Give a VM to another id. Cost: three reads and two writes."""
         # A claim of its own name: it may stay unfinished, which those of ids must not.
         found = await self._pairs.exchange(_pair(entry), claim_name(new.allocation_id, "exchange"), _body(new))
         return found is not None
 
+    async def check_room(self, entries: Sequence[VMAllocation]) -> None:
+        """Raise ``PoolTooLarge`` if the cells of these allocations had no room. Cost: all shards, or nothing."""
+        texts: dict[str, str] = {}
+        for entry in entries:
+            group = "exchange" if is_filler(entry) else "id"
+            texts |= pair_texts(
+                HeldPair(claim_name(entry.allocation_id, group), address_cell(entry.ip), 0, _body(entry))
+            )
+        await self.cells.check_room(texts)
+
+    async def prepare(self, is_from_here: bool, entries: Sequence[VMAllocation]) -> None:
+        """Raise ``PoolTooLarge`` if these allocations had no room; cells come with what they say."""
+        await self.check_room(entries)
+
+    async def arrive(self) -> None:
+        """Do nothing: who sees cells sees the ConfigMap that says where the pool is."""
+
+    async def seal(self) -> bool:
+        """Return that there is no such write: each VM is locked by itself."""
+        return False
+
     async def of_id(self, allocation_id: str) -> VMAllocation | None:
         """Return what an id has. Cost: two reads, or one if it has nothing."""
-        pair = await self._pairs.find(claim_cell(allocation_id))
+        with _elsewhere_if_exchanged():
+            pair = await self._pairs.find(claim_cell(allocation_id))
         return None if pair is None else _entry(pair)
 
     async def of_ip(self, ip: str) -> VMAllocation | None:
@@ -110,6 +143,15 @@ class CellAllocations:
 
     async def close(self) -> None:
         """Let go of nothing: the client is its owner's."""
+
+
+@contextlib.contextmanager
+def _elsewhere_if_exchanged() -> Iterator[None]:
+    """Say that the pool is elsewhere where an id's VM was given to a filler, which only a mover does."""
+    try:
+        yield
+    except PairExchanged:
+        raise PoolElsewhere from None
 
 
 def claim_cell(allocation_id: str) -> str:

@@ -1,18 +1,21 @@
 """A pool in the seed's ConfigMap: all of it is one document, and every write swaps the whole."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.vmpool.config_map_swap import ConfigMapSwap
 from tenure.integrations.vmpool.metering.result_tally import ResultTally
 from tenure.integrations.vmpool.modes.config_map_mending import ConfigMapMending
+from tenure.integrations.vmpool.modes.left_allocations import LeftAllocations
 from tenure.integrations.vmpool.modes.pool_fillers import filler_of, is_filler, is_nobodys
 from tenure.integrations.vmpool.pool_changes import FollowList, PoolChanges, PoolObserver, no_list, now
 from tenure.integrations.vmpool.pool_decisions import RepairReport, decide_allocation, decide_release
 from tenure.integrations.vmpool.pool_document import (
     Decide,
+    DecideAgain,
     PoolChange,
     PoolDocument,
     PoolElsewhere,
@@ -29,6 +32,12 @@ from tenure.kernel.errors import Conflict
 
 T = TypeVar("T")
 
+ROOM_FOR_NOTES = 4096
+"""More than a write adds to the notes: its mark, counts of results, where the pool is."""
+TOO_MANY_ADDRESSES = (
+    "the ConfigMap has to keep an entry for each address that leaves, so that no Go manager gives it out (VD4), which "
+    "there is room for up to some 4,300 of; take addresses out of the pool first (`tenure vmpool resize --remove`)"
+)
 MOVE = "move"
 """The one operation that may change what lies where the pool is not."""
 
@@ -47,6 +56,23 @@ def check_placement(document: PoolDocument, seen: PoolPlacement | None) -> None:
         raise Conflict("the pool was moved by another process meanwhile; look where it is, and begin again")
 
 
+def check_not_in_seeds_mode(document: PoolDocument, wanted: str) -> None:
+    """Raise ``Conflict`` if the ConfigMap has a pool that was never moved: it is used in another mode by mistake."""
+    placement, state = document.notes.placement, document.state
+    is_used = document.is_there
+    if placement is not None:
+        # One that began in another mode has nothing here, unless a Go manager has begun a pool of its own.
+        is_begun = placement == PoolPlacement(placement.mode) and placement.mode != "configmap"
+        is_used = is_begun and bool(state.available or not all(map(is_nobodys, state.allocated.values())))
+    if is_used:
+        name = document.stored.object["metadata"]["name"] if document.stored.object else "of its name"
+        raise Conflict(
+            f"pool_mode: the ConfigMap {name} has a pool in mode configmap; "
+            f"`tenure vmpool move --to {wanted}` moves it",
+            field="pool_mode",
+        )
+
+
 class ConfigMapPlace:
     """The allocations of a pool in one ConfigMap, which Go managers may share."""
 
@@ -63,6 +89,7 @@ class ConfigMapPlace:
         self._swap = ConfigMapSwap(client, settings.namespace, settings.config_map_name)
         self._mending = ConfigMapMending(self._swap, settings)
         self._own = OwnAllocations(settings.line)
+        self._left = LeftAllocations(client, settings)
         self._changes = PoolChanges(
             self._swap, settings, self._own, observer=observer, tally=tally, follow=follow
         )  # fmt: skip
@@ -151,6 +178,21 @@ class ConfigMapPlace:
         if size > LARGEST_CONFIG_MAP:
             raise PoolTooLarge(size=size, limit=LARGEST_CONFIG_MAP)
 
+    async def begin(self, placement: PoolPlacement) -> None:
+        """Note that a pool begins in another mode, unless something is noted; raise ``Conflict`` if it is used here.
+
+        No address is in the state then, so a Go manager that was started by mistake has none until its repair.
+        """
+
+        def decide(document: PoolDocument) -> PoolChange[None]:
+            if document.notes.placement is not None:
+                return PoolChange(None)
+            check_not_in_seeds_mode(document, placement.mode)
+            state = replace(document.state, available=())
+            return PoolChange(None, state, replace(document.notes, placement=placement))
+
+        await self.change(MOVE, decide, {})
+
     async def place(self, placement: PoolPlacement, seen: PoolPlacement | None) -> None:
         """Write where the pool is, if that was seen; where it is not here, no address is free from the same swap on."""
 
@@ -158,37 +200,86 @@ class ConfigMapPlace:
             if document.notes.placement == placement:
                 return PoolChange(None)
             check_placement(document, seen)
-            state = None
-            if placement.mode != "configmap":
-                fillers = self._fillers(placement.moves_to or placement.mode, ())
-                if document.state.allocated.keys() != fillers.keys() or document.state.available:
-                    state = replace(document.state, allocated=fillers, available=())
-            return PoolChange(None, state, replace(document.notes, placement=placement))
+            notes = replace(document.notes, placement=placement)
+            if placement.mode == "configmap":
+                return PoolChange(None, None, notes)
+            if not placement.moves_to:
+                notes = replace(notes, left={}, left_in="")  # it has arrived with them
+            return PoolChange(None, self._with_fillers(document, placement), notes)
 
         await self.change(MOVE, decide, {})
+
+    def _with_fillers(self, document: PoolDocument, placement: PoolPlacement) -> PoolState | None:
+        """Return a state in which no address is free; of a pool too large for that, with the fillers that are there."""
+        fillers = self._fillers(placement.moves_to or placement.mode, ())
+        state = replace(document.state, allocated=fillers, available=())
+        if not _has_room(document, state, document.notes):
+            state = replace(document.state, available=())
+        is_same = document.state.allocated.keys() == state.allocated.keys() and not document.state.available
+        return None if is_same else state
+
+    async def check_leave(self, placement: PoolPlacement) -> Sequence[VMAllocation]:
+        """Return what would leave; raise ``PoolTooLarge`` if a filler for every address has no room."""
+        document = await self.read_home()
+        found = [entry for key in document.state.allocated if (entry := document.state.entry(key))]
+        state = replace(document.state, allocated=self._fillers(placement.moves_to, found), available=())
+        if not _has_room(document, state, replace(document.notes, left={})):
+            size = document.stored.size(written_values(state, document.notes.lightest))
+            raise PoolTooLarge(size=size, limit=LARGEST_CONFIG_MAP, remedy=TOO_MANY_ADDRESSES)
+        return found
+
+    async def come_back(self, seen: PoolPlacement) -> list[VMAllocation]:
+        """Take a move back that has not arrived: what was left is allocated again, all in one swap; return it."""
+
+        def decide_on(before: PoolDocument, left: Mapping[str, Any]) -> Decide[list[VMAllocation]]:
+            def decide(document: PoolDocument) -> PoolChange[list[VMAllocation]]:
+                check_placement(document, seen)
+                _check_same(before, document)
+                entries = [read_entry(key, each) for key, each in {**left, **_real(document)}.items()]
+                state = self._with_entries(document, entries)
+                placement = PoolPlacement("configmap", "", seen.epoch + 1)
+                notes = replace(document.notes, left={}, left_in="", placement=placement)
+                return PoolChange(entries, state, notes)
+
+            return decide
+
+        while True:
+            document = await self.read_home()
+            with contextlib.suppress(_LeftChanged):
+                return await self.change(MOVE, decide_on(document, await self._left.read(document.notes)), {})
+
+    def _with_entries(self, document: PoolDocument, entries: Sequence[VMAllocation]) -> PoolState:
+        held = {entry.ip for entry in entries}
+        free = tuple(ip for ip in self._settings.line.ips if ip not in held)
+        return replace(document.state, allocated={entry.allocation_id: entry for entry in entries}, available=free)
 
     def _fillers(self, to: str, found: Sequence[VMAllocation]) -> dict[str, VMAllocation]:
         ips = dict.fromkeys((*self._settings.line.ips, *(entry.ip for entry in found)))
         return {each.allocation_id: each for each in (filler_of(ip, to) for ip in ips)}
 
     async def leave(self, placement: PoolPlacement) -> Sequence[VMAllocation]:
-        """Give every address to a filler, all in one swap; what was allocated is in the notes."""
-        at, to = now(), placement.moves_to
-
-        def decide(document: PoolDocument) -> PoolChange[list[VMAllocation]]:
+        """Give every address to a filler, all in one swap; what was allocated is in the notes, or where they say."""
+        while True:
+            document = await self.read_home()
             check_placement(document, placement)
-            entries = {key: entry for key in document.state.allocated if (entry := document.state.entry(key))}
-            real = {key: entry for key, entry in entries.items() if not is_filler(entry)}
-            left = {**document.notes.left, **{key: entry_document(entry) for key, entry in real.items()}}
+            left = {**await self._left.read(document.notes), **_real(document)}
             found = [read_entry(key, each) for key, each in left.items()]
-            fillers = self._fillers(to, found)
-            if entries.keys() == fillers.keys():
-                return PoolChange(found)
-            notes = replace(document.notes, left=left).with_line(HistoryLine(at, "move", "", "", ""))
-            state = replace(document.state, allocated=fillers, available=())
-            return PoolChange(found, state, notes)
+            state = replace(document.state, allocated=self._fillers(placement.moves_to, found), available=())
+            if document.state.allocated.keys() == state.allocated.keys():
+                return found
+            notes = replace(document.notes, left=left, left_in="")
+            if not _has_room(document, state, notes):
+                notes = replace(notes, left={}, left_in=await self._left.keep(left))
+            with contextlib.suppress(_LeftChanged):
+                await self.change(MOVE, _leaving(document, placement, PoolChange(None, state, notes)), {})
+                return found
 
-        return await self.change(MOVE, decide, {})
+    async def prepare(self, placement: PoolPlacement, entries: Sequence[VMAllocation]) -> None:
+        """Raise ``PoolTooLarge`` if these allocations have no room in the ConfigMap."""
+        await self.check_fits(entries)
+
+    async def arrive(self) -> None:
+        """Do nothing: the swap that took the allocations in has said so."""
 
     async def enter(self, entries: Sequence[VMAllocation], notes: PoolNotes, placement: PoolPlacement) -> None:
         """Make the addresses of these allocations theirs and all others free, and say so, all in one swap."""
@@ -198,10 +289,7 @@ class ConfigMapPlace:
             if document.notes.placement == arrived:
                 return PoolChange(None)
             check_placement(document, placement)
-            allocated = {entry.allocation_id: entry for entry in entries}
-            held = {entry.ip for entry in entries}
-            free = tuple(ip for ip in self._settings.line.ips if ip not in held)
-            state = replace(document.state, allocated=allocated, available=free)
+            state = self._with_entries(document, entries)
             said = replace(moved_notes(document.notes, notes), placement=arrived)
             return PoolChange(None, state, said)
 
@@ -230,8 +318,46 @@ class ConfigMapPlace:
         return await self._mending.replace_unreadable(node_name)
 
 
+class _LeftChanged(DecideAgain):
+    """What the pool leaves is not what was read: another manager has written meanwhile."""
+
+
+def _real(document: PoolDocument) -> dict[str, Any]:
+    """Return the allocations of a state that are no fillers, as they are written."""
+    found = {key: document.state.entry(key) for key in document.state.allocated}
+    return {key: entry_document(each) for key, each in found.items() if each is not None and not is_filler(each)}
+
+
+def _check_same(before: PoolDocument, document: PoolDocument) -> None:
+    """Raise ``_LeftChanged`` unless a pool leaves with what was read before."""
+    notes = document.notes
+    if _real(document) != _real(before) or (notes.left, notes.left_in) != (before.notes.left, before.notes.left_in):
+        raise _LeftChanged
+
+
+def _leaving(before: PoolDocument, placement: PoolPlacement, change: PoolChange[None]) -> Decide[None]:
+    """Return the decision that a pool leaves, with what was read before."""
+    at = now()
+
+    def decide(document: PoolDocument) -> PoolChange[None]:
+        check_placement(document, placement)
+        _check_same(before, document)
+        assert change.notes is not None
+        assert change.state is not None
+        notes = replace(document.notes, left=change.notes.left, left_in=change.notes.left_in)
+        state = replace(document.state, allocated=change.state.allocated, available=())
+        return PoolChange(None, state, notes.with_line(HistoryLine(at, "move", "", "", "")))
+
+    return decide
+
+
+def _has_room(document: PoolDocument, state: PoolState, notes: PoolNotes) -> bool:
+    """Return whether values fit into the ConfigMap, also with what each write adds to the notes."""
+    return document.stored.size(written_values(state, notes.lightest)) <= LARGEST_CONFIG_MAP - ROOM_FOR_NOTES
+
+
 def moved_notes(here: PoolNotes, there: PoolNotes) -> PoolNotes:
     """Return notes that say of machines what those of the other place said, and nothing of what was left."""
     return replace(
-        here, cleanup_failed=there.cleanup_failed, draining=there.draining, nodes=there.nodes, left={}
+        here, cleanup_failed=there.cleanup_failed, draining=there.draining, nodes=there.nodes, left={}, left_in=""
     )  # fmt: skip

@@ -5,6 +5,7 @@ with ``tenure``, like any other network.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import ipaddress
 import json
@@ -15,6 +16,8 @@ from typing import Any
 
 from tenure.integrations.vmpool.config_map_swap import SwapLost
 from tenure.integrations.vmpool.modes.allocation_book import GENERATION, StoredNotes, TakenVM
+from tenure.integrations.vmpool.modes.ledger_placement import LedgerPlacement, read_ledger_placement
+from tenure.integrations.vmpool.pool_document import PoolElsewhere
 from tenure.integrations.vmpool.state.go_json import NotReadable, whole_seconds
 from tenure.integrations.vmpool.state.ip_list import canonical_ip
 from tenure.integrations.vmpool.state.pool_state import VMAllocation, entry_document, read_entry
@@ -31,8 +34,16 @@ from tenure.kernel.errors import (
     PoolExhausted,
 )
 from tenure.kernel.holdings.holding_model import Holding, Paper
-from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet
-from tenure.service.apply.operations import Allocate, ExpectHolding, Operation, Release, WritePaper
+from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, ModifyNetwork
+from tenure.service.apply.operations import (
+    Allocate,
+    ExpectHolding,
+    ExpectNoHoldings,
+    ModifyHolding,
+    Operation,
+    Transfer,
+    WritePaper,
+)
 from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.wiring import open_async
 
@@ -55,16 +66,27 @@ class LedgerAllocations:
     """The allocations of one pool in one ledger; it is opened by the first call."""
 
     url: str
-    network: str
+    pool: str
     line: PoolLine
     """The addresses; a list that has changed is taken into the plan with the next call."""
     token: str | None = None
     policy: str | None = None
     """How the ledger picks; none: as the plan says, by the hash of the owner."""
+    epoch: int = 0
+    """How often the pool was moved before it came here."""
     _ledger: AsyncLedger | None = field(default=None, repr=False)
     _prepared: int = field(default=-1, repr=False)
     """The generation of the list that is in the plan."""
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    @property
+    def network(self) -> str:
+        """Return the name of the network: a place is never used again, so each has its own."""
+        return network_of(self.pool, self.epoch)
+
+    async def whereabouts(self) -> LedgerPlacement:
+        """Return what the ledger says of the pool; nothing is created. Cost: one request."""
+        return await read_ledger_placement(await self._connected(), self.pool)
 
     async def take(self, entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> TakenVM | None:
         """Give an id a VM. Cost: one request; one for each VM that is offered where they have an order."""
@@ -101,19 +123,90 @@ class LedgerAllocations:
         return ended is not None and (ended.owner, ended.generation) == (owner, generation)
 
     async def exchange(self, entry: VMAllocation, new: VMAllocation) -> bool:
-        """Give a VM to another id in one transaction. Cost: one request."""
+        """Give a VM to another id in one transaction, also where the network is sealed. Cost: one request."""
         ledger, generation = await self._opened(), int(entry.unknown.get(GENERATION, -1))
-        owner = owner_of(entry.allocation_id)
+        owner, wish = owner_of(entry.allocation_id), _wish(new, secrets.token_hex(8))
+        network, ip, to = self.network, entry.ip, wish["owner"]
         change: list[Operation] = [
-            ExpectHolding(network=self.network, address=entry.ip, owner=owner, generation=generation),
-            Release(network=self.network, address=entry.ip, owner=owner, generation=generation),
-            Allocate(network=self.network, address=entry.ip, reserved="allow", **_wish(new, secrets.token_hex(8))),
+            ExpectHolding(network=network, address=ip, owner=owner, generation=generation),
+            Transfer(network=network, address=ip, owner=owner, generation=generation, to=to),
+            ModifyHolding(network=network, address=ip, owner=to, labels=wish["labels"]),
         ]
         try:
             await ledger.apply(change)
         except (Conflict, NotFound):
             return False
         return True
+
+    async def seal(self) -> bool:
+        """Retire the network: nothing is picked there any more, and holdings can only end. Cost: three requests."""
+        ledger = await self._opened()
+        while not (await ledger.network(self.network)).retired:
+            said = await self.whereabouts()
+            retire: list[Operation] = [ModifyNetwork(network=self.network, retired=True)]
+            if said.epoch <= self.epoch:
+                retire.append(said.written(self.pool, self.epoch, "left"))
+            with contextlib.suppress(Conflict):
+                await ledger.apply(retire)
+        return True
+
+    async def check_room(self, entries: Sequence[VMAllocation]) -> None:
+        """Do nothing: a ledger hands holdings over as they are."""
+
+    async def prepare(self, is_from_here: bool, entries: Sequence[VMAllocation]) -> None:
+        """Add the network to which a pool comes, and say so; raise ``Conflict`` if one of this name is in use already.
+
+        ``is_from_here``: it comes from another network of this ledger. Cost: a few requests.
+        """
+        for ip in (*self.line.ips, *(entry.ip for entry in entries)):
+            parse_address(ip, field="pool_ips")
+        await self._announce(is_from_here)
+        ledger = await self._opened()
+        for start in range(0, len(entries), PAGE):
+            wishes = [
+                Allocate(network=self.network, address=entry.ip, reserved="allow", **_wish(entry, "-"))
+                for entry in entries[start : start + PAGE]
+            ]
+            await ledger.rehearse(wishes)
+
+    async def _announce(self, is_from_here: bool) -> None:
+        """Say that the pool is coming, and keep processes from a network of its name that nobody uses yet."""
+        ledger = await self._connected()
+        for _ in range(PREPARED_IN):
+            said = await self.whereabouts()
+            if (said.epoch, said.state) == (self.epoch, "coming"):
+                break
+            is_other = said.state == "here" and not is_from_here
+            if is_other and said.epoch >= self.epoch:
+                raise self._used_by_another()
+            closing = await self._closed(network_of(self.pool, said.epoch)) if is_other else []
+            with contextlib.suppress(Conflict):
+                await ledger.apply([*closing, said.written(self.pool, self.epoch, "coming")])
+                break
+        else:
+            raise self._used_by_another()
+
+    async def _closed(self, network: str) -> list[Operation]:
+        """Return what keeps processes from a network that nobody uses yet; it is refused if somebody does."""
+        try:
+            found = await (await self._connected()).network(network)
+        except NotFound:
+            return []
+        unused = [ExpectNoHoldings(network=network, range=str(subnet.cidr)) for subnet in found.subnets]
+        return [*unused, ModifyNetwork(network=network, retired=True)]
+
+    def _used_by_another(self) -> Conflict:
+        return Conflict(
+            f"pool_ledger: the ledger has a pool {self.pool!r} in use, which is not this one; name another ledger "
+            "(VM_POOL_LEDGER), or release what is held there",
+            field="pool_ledger",
+        )
+
+    async def arrive(self) -> None:
+        """Say that the pool is here, for processes that see nothing but the ledger. Cost: two requests."""
+        while (said := await self.whereabouts()).epoch <= self.epoch and said.state != "here":
+            with contextlib.suppress(Conflict):
+                await (await self._connected()).apply([said.written(self.pool, self.epoch, "here")])
 
     async def of_id(self, allocation_id: str) -> VMAllocation | None:
         """Return what an id has. Cost: one request."""
@@ -178,30 +271,40 @@ class LedgerAllocations:
         if self._ledger is not None:
             await self._ledger.close()
 
-    async def _opened(self) -> AsyncLedger:
-        if self._ledger is None or self._prepared < self.line.generation:
+    async def _connected(self) -> AsyncLedger:
+        if self._ledger is None:
             async with self._opening:
                 if self._ledger is None:
-                    opened = await open_async(self.url, token=self.token)
-                    try:
-                        await self._prepare(opened)
-                    except BaseException:
-                        await opened.close()
-                        raise
-                    self._ledger = opened
-                elif self._prepared < self.line.generation:
-                    await self._prepare(self._ledger)
+                    self._ledger = await open_async(self.url, token=self.token)
         return self._ledger
+
+    async def _opened(self) -> AsyncLedger:
+        ledger = await self._connected()
+        if self._prepared < self.line.generation:
+            async with self._opening:
+                if self._prepared < self.line.generation:
+                    await self._prepare(ledger)
+        return ledger
+
+    async def _begun(self) -> list[Operation]:
+        """Return what makes a network; one of a pool that was moved since is not (``PoolElsewhere``)."""
+        said = await self.whereabouts()
+        if said.epoch != self.epoch or said.state == "left":
+            raise PoolElsewhere
+        new = AddNetwork(network=self.network, tags=(KIND,), description="a pool of VMs")
+        # In one transaction with the word that it is here, so that no mover can say something else meanwhile.
+        return [new] if said.paper is not None else [new, said.written(self.pool, self.epoch, "here")]
 
     async def _prepare(self, ledger: AsyncLedger) -> None:
         """Add the network, unless it is there, and the addresses that it has no pool for."""
         problem: Exception | None = None
+        edits: list[Operation]
         generation, ips = self.line.generation, self.line.ips
         for _ in range(PREPARED_IN):
             try:
                 network = await ledger.network(self.network)
             except NotFound:
-                edits: list[Operation] = [AddNetwork(network=self.network, tags=(KIND,), description="a pool of VMs")]
+                edits = await self._begun()
                 known: list[tuple[int, int]] = []
                 blocks: set[str] = set()
             else:
@@ -219,6 +322,11 @@ class LedgerAllocations:
             self._prepared = generation
             return
         raise Invalid(f"pool_ledger: the network {self.network!r} cannot have the addresses of the pool: {problem}")
+
+
+def network_of(pool: str, epoch: int) -> str:
+    """Return the name of the network of a pool that was so often moved before."""
+    return pool if not epoch else f"{pool}.e{epoch}"
 
 
 def owner_of(allocation_id: str) -> str:

@@ -5,11 +5,15 @@
 2. Where it is, every address becomes a filler's; a filler says for which allocation it stands. After that nothing can
    be allocated or released there any more, by whatever process, Go managers included.
 3. Where it goes, which nobody looks at yet, the allocations are taken in.
-4. The note says where the pool is.
+4. The note says where the pool is; a ledger says so, too, since a process may see nothing else.
+
+Whatever can be known to be in the way (room, an address that a mode cannot have, a pool of the name in the ledger) is
+looked for before the first step, and refused.
 
 Each step may be done again, so whoever is killed is followed by another mover, which begins at the first.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenure.integrations.vmpool.modes.pool_lease import while_alone
@@ -18,6 +22,7 @@ from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.state.argument_checks import check_choice
 from tenure.integrations.vmpool.state.held_back import is_held_back
 from tenure.integrations.vmpool.state.pool_notes import PoolPlacement
+from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tenure.integrations.vmpool.vm_pool_settings import MODES
 from tenure.kernel.errors import Conflict, Invalid
 
@@ -42,24 +47,49 @@ async def move_alone(places: PoolPlaces, to: str) -> MoveReport:
 
 
 async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
-    """Move a pool; one whose move was broken off is moved on. Only one process may do so at a time."""
+    """Move a pool; one whose move was broken off is moved on, or back. Only one process may do so at a time."""
     home = places.home
+    if places.follower is not None:
+        # An address that this process did not know would stay open where the pool leaves.
+        await places.follower.look()
     document = await home.read_home()
     seen = document.notes.placement
     here = seen or PoolPlacement("configmap" if document.is_there else places.settings.pool_mode)
-    if here.moves_to and here.moves_to != to:
-        raise Conflict(f"to: the pool is being moved to {here.moves_to!r}; that has to end first", field="to")
+    is_back = bool(here.moves_to) and here.mode == to
+    if here.moves_to not in ("", to) and not is_back:
+        raise Conflict(
+            f"to: the pool is being moved to {here.moves_to!r}; that has to end first, or to be taken back "
+            f"(`tenure vmpool move --to {here.mode}`)",
+            field="to",
+        )
     if here.mode == to and not here.moves_to:
+        await places.at(here.mode, here.epoch).arrive()  # whoever has moved it may have died before it said so
         return MoveReport(here.mode, to, is_moved=False)
-    source, target = places.at(here.mode, here.epoch), places.at(to, here.epoch + 1)
-    if to == "configmap" and not here.moves_to:
-        await home.check_fits(list((await source.read()).state.allocated.values()))
-    moving = PoolPlacement(here.mode, to, here.epoch)
-    await home.place(moving, seen)
-    entries = await source.leave(moving)
-    await target.enter(entries, await source.read_notes(), moving)
-    places.check()
-    await home.place(moving.arrived, moving)
+    with places.as_mover():
+        is_home = is_back and to == "configmap"
+        entries = await home.come_back(here) if is_home else await _carried(places, here, to, seen)
     count = sum(not is_held_back(entry) for entry in entries)
     audit(PoolEvent.MOVED, pool=places.settings.config_map_name, mode=to, allocations=count)
     return MoveReport(here.mode, to, count)
+
+
+async def _carried(
+    places: PoolPlaces, here: PoolPlacement, to: str, seen: PoolPlacement | None
+) -> Sequence[VMAllocation]:
+    """Carry a pool to a place that was never used; return its allocations.
+
+    One whose move is taken back is carried to a new place of the mode that it was leaving.
+    """
+    source, target = places.at(here.mode, here.epoch), places.at(to, here.epoch + 1)
+    moving = PoolPlacement(here.mode, to, here.epoch)
+    if not here.moves_to:
+        await target.prepare(moving, await source.check_leave(moving))
+    elif here.moves_to != to:
+        await target.prepare(moving, ())
+    await places.home.place(moving, seen)
+    entries = await source.leave(moving)
+    await target.enter(entries, await source.read_notes(), moving)
+    places.check()
+    await places.home.place(moving.arrived, moving)
+    await target.arrive()
+    return entries

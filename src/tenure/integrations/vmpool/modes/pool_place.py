@@ -63,6 +63,18 @@ class PoolPlace(Protocol):
         again, by another process, where the first one was killed.
         """
 
+    async def check_leave(self, placement: PoolPlacement) -> Sequence[VMAllocation]:
+        """Return what would leave this place; raise if that cannot be, as far as it can be known."""
+
+    async def prepare(self, placement: PoolPlacement, entries: Sequence[VMAllocation]) -> None:
+        """Make ready for a pool that is to be moved here with its allocations; raise if it cannot come.
+
+        Nothing is changed where it is.
+        """
+
+    async def arrive(self) -> None:
+        """Say that the pool is here, for those who cannot read where it is."""
+
     async def enter(self, entries: Sequence[VMAllocation], notes: PoolNotes, placement: PoolPlacement) -> None:
         """Take these allocations and notes in, where none looks yet; may be called again."""
 

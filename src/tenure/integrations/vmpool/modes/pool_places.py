@@ -1,12 +1,16 @@
-"""Which place serves a pool: that of its mode, until an operator moves it; then every process follows.
+"""Which place serves a pool: the one that its notes name, and every process follows.
 
-Where a pool was moved to stands in the notes of the ConfigMap of its name, in all modes. A process reads it at its
-first call, and again whenever its place has not found what was asked for: a place that was left has no free address
-and no allocation, so no answer that something was found can be out of date.
+Where a pool is stands in the notes of the ConfigMap of its name, in all modes, from its first write on; a ledger says
+it as well, for those who see nothing else. A process reads it at its first call, and again whenever its place has not
+found what was asked for, or the list of addresses is newer than what it knew then. A place that was left has no free
+address of the lists until that time, and no id there gets another VM than it had: so no answer that something was
+found is out of date.
 """
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -17,19 +21,35 @@ from tenure.integrations.vmpool.cells.cell_requests import CellRequests
 from tenure.integrations.vmpool.cells.object_cells import ObjectCells
 from tenure.integrations.vmpool.cells.shard_cells import ShardCells
 from tenure.integrations.vmpool.metering.result_tally import ResultTally
+from tenure.integrations.vmpool.modes.allocation_book import AllocationBook
 from tenure.integrations.vmpool.modes.book_place import BookPlace
 from tenure.integrations.vmpool.modes.cell_allocations import CellAllocations, pool_root
-from tenure.integrations.vmpool.modes.config_map_place import ConfigMapPlace
+from tenure.integrations.vmpool.modes.config_map_place import ConfigMapPlace, check_not_in_seeds_mode
 from tenure.integrations.vmpool.modes.ledger_allocations import LedgerAllocations
 from tenure.integrations.vmpool.modes.pool_place import PoolPlace
 from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver
-from tenure.integrations.vmpool.pool_errors import NO_CLIENT, PoolUnavailable
+from tenure.integrations.vmpool.pool_errors import NO_CLIENT, PoolForbidden, PoolUnavailable
 from tenure.integrations.vmpool.state.pool_notes import PoolNotes, PoolPlacement
 from tenure.integrations.vmpool.vm_pool_settings import MODES, VMPoolSettings
 from tenure.kernel.errors import Conflict, Invalid
 
 LOOK_EVERY_S = 0.2
 """How often a caller looks whether a pool that is being moved has arrived."""
+
+
+_MOVES: ContextVar[bool] = ContextVar("moves", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlace:
+    """Where a process has found the pool, and as of when: what is offered rests on this one value."""
+
+    placement: PoolPlacement
+    generation: int = 0
+    """Of the list of addresses that was known before it was looked at. An address that came later may have come after
+    a move, so nothing of a newer list is offered before the pool was looked for again."""
+    is_noted: bool = True
+    """Whether it is written down; if not, it is no more than what this process's settings say."""
 
 
 @dataclass
@@ -48,8 +68,11 @@ class PoolPlaces:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     """Of callers in this process that want to be the only one."""
     _opened: dict[tuple[str, int], PoolPlace] = field(default_factory=dict, repr=False)
-    _found: PoolPlacement | None = None
-    """Where the pool was found; none before the first call."""
+    _found: FoundPlace | None = None
+    """None before the first call."""
+
+    _needs_no_note: bool = False
+    """Whether this process may not note where the pool begins, and need not."""
 
     follower: ListFollower | None = field(init=False, default=None, repr=False)
     """Follows the list of addresses that the pool keeps itself; none without a cluster."""
@@ -61,7 +84,7 @@ class PoolPlaces:
             raise Invalid(NO_CLIENT, field="client")
         if self.settings.pool_mode == "configmap":
             # It is read by every call, and says itself if the pool is elsewhere.
-            self._found = PoolPlacement("configmap")
+            self._found = FoundPlace(PoolPlacement("configmap"))
 
     @property
     def home(self) -> ConfigMapPlace:
@@ -73,7 +96,7 @@ class PoolPlaces:
     @property
     def mode(self) -> str:
         """Return the mode in which the pool was found last."""
-        return self.settings.pool_mode if self._found is None else self._found.mode
+        return self.settings.pool_mode if self._found is None else self._found.placement.mode
 
     def at(self, mode: str, epoch: int = 0) -> PoolPlace:
         """Return the place of a mode; there is one ConfigMap of the seed's name, and every other place is new."""
@@ -82,57 +105,101 @@ class PoolPlaces:
             self._opened[key] = self._open(*key)
         return self._opened[key]
 
-    async def current(self, *, is_whole: bool = False) -> PoolPlace:
+    async def current(self, *, is_whole: bool = False, may_write: bool = False) -> PoolPlace:
         """Return the place that serves; for work on the whole pool it is looked at anew.
 
-        The ConfigMap need not be looked at before: what is read there says so itself.
+        The ConfigMap need not be looked at before: what is read there says so itself. Work that ``may_write`` notes
+        first where the pool begins, so that no process takes its own settings for that.
         """
         found = self._found
-        if found is None or (is_whole and found.mode != "configmap"):
-            await self.find()
-            found = self._found
-            assert found is not None
-        return self.at(found.mode, found.epoch)
+        if found is None or (is_whole and found.placement.mode != "configmap"):
+            found = await self.find()
+        if may_write and not found.is_noted:
+            await self._begin(found.placement)
+            found = await self.find()
+        return self.at(found.placement.mode, found.placement.epoch)
+
+    async def _begin(self, placement: PoolPlacement) -> None:
+        """Note where a pool begins, unless another process has noted something else."""
+        try:
+            await self.home.begin(placement)
+        except PoolForbidden:
+            if placement.mode != "ledger":
+                raise
+            # The account of a pod whose pool is in a ledger needs no rights in the cluster: the ledger says it.
+            self._needs_no_note = True
+
+    @property
+    def generation(self) -> int:
+        """Return up to which list of addresses it is known where the pool is."""
+        return -1 if self._found is None else self._found.generation
 
     async def has_moved(self) -> bool:
         """Return whether the pool is elsewhere than it was; while it is being moved, wait until it has arrived."""
         before = self._found
-        if self.client is None or before is None or before.mode == "configmap":
+        if before is None or before.placement.mode == "configmap":
             return False
-        await self.find()
-        return self._found != before
+        return (await self.find()).placement != before.placement
 
-    async def find(self) -> None:
+    async def find(self) -> FoundPlace:
         """Find where the pool is; while it is being moved, wait."""
-        if self.client is None:
-            self._found = PoolPlacement(self.settings.pool_mode)
-            return
+        while True:
+            generation = self.settings.line.generation
+            placement, is_noted = await self._arrived()
+            if self.settings.line.generation == generation:
+                self._found = FoundPlace(placement, generation, is_noted)
+                return self._found
+
+    async def _arrived(self) -> tuple[PoolPlacement, bool]:
+        """Return where the pool is once it is not being moved, and whether that is noted."""
         try:
             async with asyncio.timeout(self.settings.operation_timeout_s):
-                while (placement := await self.placement()).moves_to:  # noqa: ASYNC110 - only the server knows
-                    await asyncio.sleep(LOOK_EVERY_S)
+                while (found := await self._noted()) is not None and found.moves_to:  # noqa: ASYNC110
+                    await asyncio.sleep(LOOK_EVERY_S)  # only the server knows
         except TimeoutError:
             said = "the pool is being moved to another mode, which has not ended; `tenure vmpool move` goes on with it"
             raise PoolUnavailable(said, outcome="none") from None
-        self._found = placement
+        is_noted = found is not None or self.settings.pool_mode == "configmap" or self._needs_no_note
+        return found or PoolPlacement(self.settings.pool_mode), is_noted
 
     async def placement(self) -> PoolPlacement:
-        """Read where the pool is; one that was never moved is where the setting says."""
-        document = await self.home.read_home()
+        """Read where the pool is; one that was never used is where the setting says."""
+        return await self._noted() or PoolPlacement(self.settings.pool_mode)
+
+    async def _noted(self) -> PoolPlacement | None:
+        """Read what is noted of where the pool is."""
+        if self.client is None:
+            return await self._placement_in_ledger()
+        try:
+            document = await self.home.read_home()
+        except PoolForbidden:
+            if self.settings.pool_mode != "ledger":
+                raise
+            # The account of a pod whose pool is in a ledger needs no rights in the cluster.
+            return await self._placement_in_ledger()
         placement = document.notes.placement
-        if placement is None and document.is_there and self.settings.pool_mode != "configmap":
-            raise Conflict(
-                f"pool_mode: the ConfigMap {self.settings.config_map_name} has a pool in mode configmap; "
-                f"`tenure vmpool move --to {self.settings.pool_mode}` moves it",
-                field="pool_mode",
-            )
+        if self.settings.pool_mode != "configmap":
+            check_not_in_seeds_mode(document, self.settings.pool_mode)
         if placement is not None and placement.mode not in MODES:
             raise Conflict(f"pool_mode: the pool is in mode {placement.mode!r}, which this version does not know")
-        return placement or PoolPlacement(self.settings.pool_mode)
+        return placement
+
+    async def _placement_in_ledger(self) -> PoolPlacement:
+        """Read in the ledger where the pool is; raise ``Conflict`` if it has left: the cluster says where to."""
+        place = self.at("ledger")
+        assert isinstance(place, BookPlace)
+        assert isinstance(place.book, LedgerAllocations)
+        said = await place.book.whereabouts()
+        if said.state == "left":
+            raise Conflict(
+                "pool_ledger: the pool was moved from this ledger to another mode, and only its cluster says to which: "
+                "name a kubeconfig (--kubeconfig, KUBECONFIG), or the ledger in which it is",
+                field="pool_ledger",
+            )
+        return PoolPlacement("ledger", "ledger" if said.state == "coming" else "", said.epoch)
 
     def _open(self, mode: str, epoch: int) -> PoolPlace:
         settings, observer = self.settings, self.observer
-        name = settings.config_map_name if not epoch else f"{settings.config_map_name}.e{epoch}"
         if mode == "ledger":
             if not settings.pool_ledger:
                 needed = "the pool is in a ledger: name its URL (VM_POOL_LEDGER)"
@@ -140,20 +207,39 @@ class PoolPlaces:
             token = settings.pool_token or None
             # An id gets its old VM again whenever that is free: a ledger remembers which one it was.
             policy = "sticky" if settings.pool_pick == "rendezvous" else None
-            book = LedgerAllocations(settings.pool_ledger, name, settings.line, token, policy)
-            return BookPlace(book, settings, observer or NoObserver(), self._check, self.tally)
+            pool = settings.config_map_name
+            book = LedgerAllocations(settings.pool_ledger, pool, settings.line, token, policy, epoch)
+            return self._on_book(book)
         if self.client is None:
             raise Invalid(NO_CLIENT, field="client")
         if mode == "configmap":
             return ConfigMapPlace(self.client, settings, observer, self.tally, self.follow)
-        requests = CellRequests(settings.operation_timeout_s, settings.schedule)
-        root = pool_root(name)
+        requests = CellRequests(settings.operation_timeout_s, settings.schedule, self._check_mover)
+        root = pool_root(settings.config_map_name if not epoch else f"{settings.config_map_name}.e{epoch}")
         if mode == "per-ip":
             cells = CellAllocations(ObjectCells(self.client, settings.namespace, root, requests))
         else:
             shards = ShardCells(self.client, settings.namespace, root, settings.pool_shards, requests)
             cells = CellAllocations(shards)
-        return BookPlace(cells, settings, observer or NoObserver(), self._check, self.tally)
+        return self._on_book(cells)
+
+    def _on_book(self, book: AllocationBook) -> BookPlace:
+        observer = self.observer or NoObserver()
+        return BookPlace(book, self.settings, observer, self._check, self.tally, lambda: self.generation)
+
+    @contextlib.contextmanager
+    def as_mover(self) -> Iterator[None]:
+        """Let every write of a piece of work ask first whether this process may still move the pool."""
+        before = _MOVES.set(True)
+        try:
+            yield
+        finally:
+            _MOVES.reset(before)
+
+    def _check_mover(self) -> None:
+        """Ask that of the work of a mover; calls beside it need no Lease."""
+        if _MOVES.get():
+            self.check()
 
     def _check(self) -> None:
         """Ask what ``check`` is at that moment."""

@@ -140,6 +140,8 @@ class PoolNotes:
     passed: PassedIds = field(default_factory=PassedIds)
     left: Mapping[str, Any] = field(default_factory=dict)
     """By id: allocations that fillers stand for, where the pool has left this ConfigMap (VD4)."""
+    left_in: str = ""
+    """The ConfigMap that has them instead, where they had no room beside the fillers."""
     list_generation: int = 0
     """Of the newest list of addresses that was decided by; a process that knows an older one reads the list first
     (VS9). 0: the list is each process's own."""
@@ -196,6 +198,7 @@ def read_notes(text: str | None) -> PoolNotes:
             {name: read_integer(each, "counts") for name, each in _popped(found, "counts").items()},
             read_passed(found.pop("passed", None)),
             _checked(_popped(found, "left"), "left"),
+            read_string(found.pop("leftIn", None), "leftIn"),
             read_integer(found.pop("listGeneration", None), "listGeneration"),
             _checked(found, "notes"),
         )
@@ -215,6 +218,7 @@ def write_notes(notes: PoolNotes) -> str:
         "counts": {name: notes.counts[name] for name in sorted(notes.counts)},
         "passed": notes.passed.as_json() if notes.passed else None,
         "left": {id: notes.left[id] for id in sorted(notes.left)},
+        "leftIn": notes.left_in,
         "listGeneration": notes.list_generation,
     }
     return write_json({**{name: value for name, value in sections.items() if value}, **notes.unknown})

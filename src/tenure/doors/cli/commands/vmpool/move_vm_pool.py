@@ -18,8 +18,8 @@ from tenure.integrations.vmpool.vm_pool_settings import MODES
 def move(session: Session, to: str, **said: Any) -> None:
     """Keep a pool in another mode from now on; nodes go on meanwhile, and follow by themselves.
 
-    A move that was broken off goes on when it is called again. Go managers find no free address in the ConfigMap that
-    was left, also after their repair.
+    A move that was broken off goes on when it is called again, or back with --to the former mode. Go managers find no
+    free address in the ConfigMap that was left, also after their repair.
 
     For example:
       tenure vmpool move --to per-ip

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+CLUSTER_VARIABLES = ("KUBERNETES_SERVICE_HOST", "KUBECONFIG")
+"""What says that there is a cluster, where no option does."""
+
 METAVARS = {
     "pool_ips": "A,B-C",
     "max_range_ips": "N",
@@ -174,16 +177,20 @@ async def opened_pools(
     *,
     is_clustered: bool = False,
 ) -> "AsyncIterator[list[AsyncVMPool]]":
-    """Give pools, with a client of their own; those in a ledger need no cluster, and have one only if it is named."""
+    """Give pools, with a client of their own; those in a ledger need no cluster, and have one if any is to be found."""
     credentials = loaded("runtime.credentials", "kubernetes")
     pools, identity = loaded("async_vm_pool"), loaded("node_identity")
     is_clustered |= any(each.pool_mode != "ledger" for each in settings) or bool(kubeconfig or kube_context)
     try:
         async with contextlib.AsyncExitStack() as stack:
             client = None
-            if is_clustered:
+            found = None
+            # The pod's account, or $KUBECONFIG: a file that only lies about is not meant.
+            if is_clustered or any(name in os.environ for name in CLUSTER_VARIABLES):
+                with contextlib.suppress(*(() if is_clustered else (credentials.CredentialsMissing,))):
+                    found = credentials.find_credentials(kubeconfig, kube_context)
+            if found is not None:
                 kind = loaded("runtime.api_client", "kubernetes").ApiClient
-                found = credentials.find_credentials(kubeconfig, kube_context)
                 client = await stack.enter_async_context(kind(found, agent=pools.AGENT))
             opened = []
             for each, observer in zip_longest(settings, observers):

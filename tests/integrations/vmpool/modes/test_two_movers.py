@@ -1,0 +1,57 @@
+"""A mover that sleeps past its Lease, and wakes when another one has ended the move, brings nothing back (VD4)."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.vmpool.modes.move_pool import move_pool
+from tenure.integrations.vmpool.vm_pool_settings import PoolMode
+from tests.integrations.vmpool.modes.mode_stage import ON_CELLS, mode_stage
+from tests.integrations.vmpool.pool_stage import SIX, PoolStage, Send, Trouble
+
+
+class LeaseIsLost(Exception):
+    """What a mover without its Lease is told."""
+
+
+def lost() -> None:
+    """Refuse to go on."""
+    raise LeaseIsLost
+
+
+def sleeps_at_creation(asleep: asyncio.Event, woken: asyncio.Event) -> Trouble:
+    """Sleep before the first object is made: that is where the pool goes."""
+
+    async def trouble(word: str, send: Send) -> Object:
+        if word == "create" and not asleep.is_set():
+            asleep.set()
+            await woken.wait()
+        return await send()
+
+    return trouble
+
+
+@pytest.mark.parametrize("to", [ON_CELLS[0], pytest.param(ON_CELLS[1], marks=pytest.mark.proof)])
+async def test_a_mover_that_wakes_too_late_makes_no_allocation_that_was_released_since(
+    stage: PoolStage, tmp_path: Path, to: PoolMode
+) -> None:
+    async with mode_stage(stage, "configmap", tmp_path) as moving:
+        client, asleep, woken = await stage.client(), asyncio.Event(), asyncio.Event()
+        slow, quick = await moving.pool(*SIX, client=client), await moving.pool(*SIX, node_name="node-2")
+        await quick.allocate("a")
+        client.trouble = sleeps_at_creation(asleep, woken)
+        sleeper = asyncio.create_task(move_pool(slow.places, to))
+        await asleep.wait()
+
+        await move_pool(quick.places, to)
+        assert await quick.deallocate("a")
+        slow.places.check = lost
+        woken.set()
+
+        with pytest.raises(LeaseIsLost):
+            await sleeper
+        assert await quick.list() == []
+        await quick.repair()
+        assert len({(await quick.allocate(f"new-{number}")).ip for number in range(len(SIX))}) == len(SIX)
