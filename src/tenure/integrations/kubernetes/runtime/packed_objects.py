@@ -14,8 +14,8 @@ import orjson
 
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of, version_of
 
-RECENT = 1000
-"""So many objects are kept parsed as well: what is at work now is looked at many times."""
+RECENT = 500
+"""So many objects are kept parsed: what is at work now is looked at and replaced many times, and packed once after."""
 WINDOW_BITS = -12
 """A raw stream with a window of 4 KB: with the largest one, making room for it takes longer than packing."""
 MEMORY_LEVEL = 4
@@ -26,11 +26,12 @@ class Packed(NamedTuple):
 
     uid: str
     version: int
-    data: bytes
+    data: bytes = b""
+    """Nothing as long as the object is a recent one."""
 
 
 class PackedObjects:
-    """Objects by their keys. Cost: O(1); about 15 µs to put an object, and as much to get one that is not recent.
+    """Objects by their keys. Cost: O(1); about 15 µs to get one that is not recent, and for each that ceases to be.
 
     Objects that are given out are shared by all callers, and must not be changed.
     """
@@ -49,8 +50,8 @@ class PackedObjects:
 
     def __iter__(self) -> Iterator[Object]:
         """Yield the objects that are there now, whatever changes meanwhile."""
-        for key, packed in list(self._packed.items()):
-            yield self._parsed(key, packed)
+        for packed, recent in [(each, self._recent.get(key)) for key, each in self._packed.items()]:
+            yield self._parsed(packed) if recent is None else recent
 
     def heads(self) -> list[tuple[Key, Packed]]:
         """Return keys, identities and versions of all objects, without parsing them."""
@@ -69,13 +70,13 @@ class PackedObjects:
         packed = self._packed.get(key)
         if packed is None:
             return None
-        return self._remember(key, self._parsed(key, packed))
+        return self._remember(key, self._parsed(packed))
 
     def put(self, object: Object) -> Key:
         """Put an object in its place, and return where that is."""
         namespace, name = key_of(object)
         key = sys.intern(namespace), name
-        self._packed[key] = Packed(uid_of(object), version_of(object), self._pack(object))
+        self._packed[key] = Packed(uid_of(object), version_of(object))
         self._remember(key, object)
         return key
 
@@ -88,13 +89,12 @@ class PackedObjects:
         self._recent[key] = object
         self._recent.move_to_end(key)
         if len(self._recent) > RECENT:
-            self._recent.popitem(last=False)
+            oldest, past = self._recent.popitem(last=False)
+            if not self._packed[oldest].data:
+                self._packed[oldest] = self._packed[oldest]._replace(data=self._pack(past))
         return object
 
-    def _parsed(self, key: Key, packed: Packed) -> Object:
-        recent = self._recent.get(key)
-        if recent is not None and version_of(recent) == packed.version:
-            return recent
+    def _parsed(self, packed: Packed) -> Object:
         unpacker = zlib.decompressobj(WINDOW_BITS, zdict=self._sample)
         parsed: Object = orjson.loads(unpacker.decompress(packed.data))
         return parsed
