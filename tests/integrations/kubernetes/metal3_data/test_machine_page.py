@@ -30,7 +30,7 @@ def test_the_tutorial_leads_from_a_template_to_a_machine_s_secrets(tmp_path: Pat
     port = free_port()
     text = PAGE.read_text("utf-8").replace(":8081", f":{port}")
     commands = commands_of(text.replace("tenure operator ", f"tenure operator --port {port} --log json "))
-    (tmp_path / "kinds.yaml").write_text(yaml.safe_dump_all(published_definitions("v1beta1")), "utf-8")
+    (tmp_path / "kinds.yaml").write_text(yaml.safe_dump_all(published_definitions("v1beta2")), "utf-8")
     with private_kube() as server:
         kubectl = find_program("kubectl", build=False).parent
         played = play([each.text for each in commands], tmp_path, kubectl, KUBECONFIG=str(server.kubeconfig()))

@@ -86,3 +86,25 @@ def test_whatever_a_template_says_it_is_rendered_whole_or_refused_with_paths(cou
 
     assert count / 2 < len(faults) < count
     assert all(path and 0 < len(reason) < 400 for each in faults for path, reason in each)
+
+
+def test_a_text_of_any_length_in_any_place_is_refused_in_a_few_words() -> None:
+    """One place after the other; without addresses and cards, so that whatever is not found is named."""
+    faults: list[tuple[str, str]] = []
+    for template in TEMPLATES:
+        for *parents, key in places(template):
+            written: Any = copy.deepcopy(template)
+            parent = written
+            for each in parents:
+                parent = parent[each]
+            if not isinstance(parent[key], str):
+                continue
+            parent[key] = "a" * 5000
+            for addresses in (ADDRESSES, {}):
+                try:
+                    rendered(written, facts(objects=NAMED, interfaces=CARDS, boot_mac=BOOTS_BY), addresses)
+                except TemplateRefused as refused:
+                    faults += refused.faults
+
+    assert len(faults) > 100
+    assert [(path, reason) for path, reason in faults if not path or not 0 < len(reason) < 400] == []

@@ -13,6 +13,7 @@ from tenure.integrations.kubernetes.metal3_data.template.template_model import (
     PoolReference,
     PoolSource,
 )
+from tenure.kernel.names import shown
 
 LONGEST_NAME = 253
 """So many characters the name of an object may have."""
@@ -78,8 +79,8 @@ class NeededAddresses:
             return
         known = self._pools.setdefault(pool.name, pool)
         if known != pool:
-            others = f"{known.kind} of {known.group} (at {known.path})"
-            faults.append((pool.path, f"{pool.kind} of {pool.group} has the name of {others}: {pool.name!r}"))
+            others = f"{_title(known)} (at {known.path})"
+            faults.append((pool.path, f"{_title(pool)} has the name of {others}: {shown(pool.name)}"))
 
     def _count(self, template: DataTemplate, faults: list[tuple[str, str]]) -> None:
         """Give networks their addresses; with one for each network, the second of a pool needs a claim of its own."""
@@ -106,12 +107,17 @@ def check_claim_names(needed: Mapping[str, NeededAddress]) -> None:
         raise TemplateRefused(faults)
 
 
+def _title(pool: PoolReference) -> str:
+    """Return what a pool is, for people; a template may say anything, of any length."""
+    return f"{pool.kind:.40} of {pool.group:.60}"
+
+
 def _annotated(source: AnnotatedPool, facts: MachineFacts) -> PoolReference:
     object = facts.objects[source.object]
     name = object.annotations.get(source.annotation, "")
     if not name:
         raise TemplateRefused(
-            [(source.path, f"annotation {source.annotation} is missing or empty on {source.object} {object.name}")]
+            [(source.path, f"annotation {source.annotation:.80} is missing or empty on {source.object} {object.name}")]
         )
     return PoolReference(name, path=source.path)
 

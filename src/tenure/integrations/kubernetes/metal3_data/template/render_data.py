@@ -147,7 +147,7 @@ class _Machine:
     def _address(self, source: PoolSource, network: str = "") -> PoolAddress:
         needed = self.needed.of_pool(source, network)
         if needed not in self.addresses:
-            _refuse(source.path, f"there is no address from {needed.pool.kind} {needed.pool.name!r}")
+            _refuse(source.path, f"there is no address from {needed.pool.kind:.80} {shown(needed.pool.name)}")
         return self.addresses[needed]
 
     def _mac(self, source: MacSource, path: str) -> str:
@@ -162,7 +162,7 @@ class _Machine:
                 if self.facts.interfaces is None:
                     _refuse(path, "the network cards of the host are not known: it was not inspected yet")
                 mac = self.facts.interfaces.get(interface)
-                return mac or _refuse(path, f"the host has no network card {interface!r}")
+                return mac or _refuse(path, f"the host has no network card {shown(interface)}")
 
 
 def _refuse(path: str, reason: str) -> NoReturn:
