@@ -1,7 +1,9 @@
 """A namespace that an operator serves, with its webhooks."""
 
+import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,11 +15,26 @@ from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in
 from tests.scale import in_proof
 
 
+class _SkippedTime:
+    """The module ``time`` with a clock that runs ahead."""
+
+    def monotonic(self) -> float:
+        return time.monotonic() + Stage.skipped_s
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)  # at each call: a test may have a clock of its own for the time of day
+
+
 @pytest.fixture
 def skipped_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let time have passed that passes in memory are to wait for: each of them would sleep for a tenth of a second."""
-    monotonic = time.monotonic
-    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + Stage.skipped_s)
+    """Let time have passed that passes in memory are to wait for: each of them would sleep for a tenth of a second.
+
+    It passes for the operator alone. Event loops of other threads, those of servers that tests share, would set timers
+    by it, and wait for minutes once it is put back.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tenure.integrations.kubernetes.") and vars(module).get("time") is time:
+            monkeypatch.setattr(module, "time", _SkippedTime())
 
 
 @pytest.fixture
