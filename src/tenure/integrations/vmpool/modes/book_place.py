@@ -471,11 +471,19 @@ AT_ONCE = 32
 
 
 async def _each(items: Sequence[I], work: Callable[[I], Awaitable[T]]) -> list[T]:
-    """Do a piece of work for each item, so many at once."""
+    """Do a piece of work for each item, so many at once; raise the first error when nothing is under way any more.
+
+    What were still at work then would write after the Lease was given up.
+    """
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def one(item: I) -> T:
         async with turns:
             return await work(item)
 
-    return list(await asyncio.gather(*(one(item) for item in items)))
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(item)) for item in items]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
