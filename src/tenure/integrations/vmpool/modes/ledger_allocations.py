@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import hashlib
 import ipaddress
-import json
 import secrets
 from collections.abc import AsyncIterable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from tenure.integrations.vmpool.config_map_swap import SwapLost
 from tenure.integrations.vmpool.modes.allocation_book import GENERATION, StoredNotes, TakenVM
 from tenure.integrations.vmpool.modes.ledger_placement import LedgerPlacement, read_ledger_placement
 from tenure.integrations.vmpool.pool_document import PoolElsewhere
-from tenure.integrations.vmpool.state.go_json import NotReadable, whole_seconds
+from tenure.integrations.vmpool.state.go_json import NotReadable, read_json, whole_seconds, write_line
 from tenure.integrations.vmpool.state.ip_list import canonical_ip
 from tenure.integrations.vmpool.state.pool_state import VMAllocation, entry_document, read_entry
 from tenure.integrations.vmpool.state.state_repair import PoolLine
@@ -339,7 +338,7 @@ def owner_of(allocation_id: str) -> str:
 
 def _wish(entry: VMAllocation, request: str) -> dict[str, Any]:
     unknown = {name: value for name, value in entry.unknown.items() if name != GENERATION}
-    text = json.dumps(entry_document(replace(entry, unknown=unknown)))
+    text = write_line(entry_document(replace(entry, unknown=unknown)), is_ascii=True)
     labels = {ENTRY: text, REQUEST: request, "node": entry.node_name or "-"}
     if entry.pod_name:
         labels["pod"] = f"{entry.pod_namespace}/{entry.pod_name}"
@@ -356,9 +355,9 @@ def _entry(held: Holding) -> VMAllocation:
     address, text = canonical_ip(held.address) or held.address, held.labels.get(ENTRY, "{}")
     since = whole_seconds(held.since)
     try:
-        said = json.loads(text)
+        said = read_json(text)
         found = read_entry(str(said.get("allocationID")), said)
-    except (ValueError, NotReadable, RecursionError):
+    except (NotReadable, AttributeError):
         # Somebody gave the VM out by hand, in the ledger itself.
         found = VMAllocation(str(held.owner), address, "", "", "", since)
     unknown = {**found.unknown, GENERATION: held.generation}
