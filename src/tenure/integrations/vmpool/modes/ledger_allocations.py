@@ -31,6 +31,7 @@ from tenure.kernel.errors import (
     NotFound,
     NotOwner,
     PoolExhausted,
+    TenureError,
 )
 from tenure.kernel.holdings.holding_model import Holding, Paper
 from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, ModifyNetwork
@@ -160,6 +161,14 @@ class LedgerAllocations:
         for ip in (*self.line.ips, *(entry.ip for entry in entries)):
             parse_address(ip, field="pool_ips")
         await self._announce(is_from_here)
+        try:
+            await self._rehearse(entries)
+        except TenureError:
+            await self.stays_away(self.epoch)
+            raise
+
+    async def _rehearse(self, entries: Sequence[VMAllocation]) -> None:
+        """Raise if the ledger would refuse one of these allocations."""
         ledger = await self._opened()
         for start in range(0, len(entries), PAGE):
             wishes = [
@@ -206,6 +215,12 @@ class LedgerAllocations:
         while (said := await self.whereabouts()).epoch <= self.epoch and said.state != "here":
             with contextlib.suppress(Conflict):
                 await (await self._connected()).apply([said.written(self.pool, self.epoch, "here")])
+
+    async def stays_away(self, epoch: int) -> None:
+        """Say that a pool does not come that was said to be coming, up to an epoch: its move was taken back."""
+        while (said := await self.whereabouts()).epoch <= epoch and said.state == "coming":
+            with contextlib.suppress(Conflict):
+                await (await self._connected()).apply([said.written(self.pool, said.epoch, "left")])
 
     async def of_id(self, allocation_id: str) -> VMAllocation | None:
         """Return what an id has. Cost: one request."""
