@@ -34,7 +34,8 @@ from tenure.kernel.errors import (
     TenureError,
 )
 from tenure.kernel.holdings.holding_model import Holding, Paper
-from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, ModifyNetwork
+from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, ModifyNetwork, Reserve, Unreserve
+from tenure.kernel.plan.plan_model import Network
 from tenure.service.apply.operations import (
     Allocate,
     ExpectHolding,
@@ -53,6 +54,8 @@ ENTRY = "entry"
 """The label with what the ledger has no field for."""
 REQUEST = "request"
 """The label with what tells the request that made an allocation from all others."""
+LIST, HAS_LEFT = "list", "it has left the list of the VM pool"
+"""The label with the generation of the list that an address has left, and why it is kept back."""
 LONGEST_OWNER = 400
 PAGE = 1000
 PREPARED_IN = 5
@@ -310,7 +313,7 @@ class LedgerAllocations:
         return [new] if said.paper is not None else [new, said.written(self.pool, self.epoch, "here")]
 
     async def _prepare(self, ledger: AsyncLedger) -> None:
-        """Add the network, unless it is there, and the addresses that it has no pool for."""
+        """Add the network, unless it is there, and what it lacks; keep back what has left the pool's own list."""
         problem: Exception | None = None
         edits: list[Operation]
         generation, ips = self.line.generation, self.line.ips
@@ -325,11 +328,13 @@ class LedgerAllocations:
                 edits = []
                 known = [(pool.range.first, pool.range.last) for subnet in network.subnets for pool in subnet.pools]
                 blocks = {str(subnet.cidr) for subnet in network.subnets}
+                if generation:
+                    edits += _withheld(network, ips, generation)
             edits += _edits(self.network, ips, known, blocks)
             try:
                 if edits:
                     await ledger.apply(edits)
-            except Conflict as error:
+            except (Conflict, NotFound) as error:
                 # Another process may have added the same; if it was something else, the next look has the same error.
                 problem = error
                 continue
@@ -390,6 +395,36 @@ def _edits(network: str, ips: Iterable[str], known: Sequence[tuple[int, int]], b
         range = f"{format_address(first)}-{format_address(last)}"
         found.append(AddPool(network=network, range=range, name=KIND, policy="hashed"))
     return found
+
+
+def _subnet(network: str, block: str) -> Operation:
+    return AddSubnet(network=network, cidr=block, keep_back=())
+
+
+def _withheld(network: Network, ips: Iterable[str], generation: int) -> list[Operation]:
+    """Return what keeps addresses that have left a list from being picked, and lets those be picked that came back.
+
+    A node without a cluster does not know the list, and gives out what the ledger picks. What a newer list has kept
+    back stays so.
+    """
+    listed = {parse_address(ip, field="pool_ips") for ip in ips}
+    pools = [pool for subnet in network.subnets for pool in subnet.pools if pool.name == KIND]
+    known = {place for pool in pools for place in range(pool.range.first, pool.range.last + 1)}
+    kept = {
+        place: int(each.notes.labels.get(LIST, 0))
+        for subnet in network.subnets for each in subnet.reserved if each.reason == HAS_LEFT
+        for place in range(each.range.first, each.range.last + 1)
+    }  # fmt: skip
+    labels = {LIST: str(generation)}
+    left = [
+        Reserve(network=network.name, range=format_address(place), reason=HAS_LEFT, labels=labels)
+        for place in sorted(known - listed - kept.keys())
+    ]
+    back = [
+        Unreserve(network=network.name, range=format_address(place))
+        for place in sorted(listed & kept.keys()) if kept[place] < generation
+    ]  # fmt: skip
+    return [*left, *back]
 
 
 def _block(place: int) -> str:

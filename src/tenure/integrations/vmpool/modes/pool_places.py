@@ -237,7 +237,9 @@ class PoolPlaces:
 
     def _on_book(self, book: AllocationBook) -> BookPlace:
         observer = self.observer or NoObserver()
-        return BookPlace(book, self.settings, observer, self._check, self.tally, lambda: self.generation)
+        return BookPlace(
+            book, self.settings, observer, self._check, self.tally, lambda: self.generation, self.follow
+        )  # fmt: skip
 
     @contextlib.contextmanager
     def as_mover(self) -> Iterator[None]:
