@@ -24,6 +24,7 @@ from tenure.integrations.vmpool.state.state_repair import PoolLine
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import (
     AddressInUse,
+    AddressOutsideSubnet,
     AddressReserved,
     AlreadyExists,
     Conflict,
@@ -102,11 +103,26 @@ class LedgerAllocations:
                 tries += 1
                 wish = _wish(replace(entry, ip=ip), request)
                 try:
-                    held = await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
+                    held = await self._granted(ledger, ip, wish)
                 except (AddressInUse, AddressReserved):
                     continue
                 return _taken(held, request, tries)
         return None
+
+    async def _granted(self, ledger: AsyncLedger, ip: str, wish: dict[str, Any]) -> Holding:
+        """Give an id an address, also one of an allocation that came from elsewhere, and is outside the list."""
+        try:
+            return await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
+        except AddressOutsideSubnet:
+            await self._surround(ledger, [ip])
+        return await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
+
+    async def _surround(self, ledger: AsyncLedger, ips: Iterable[str]) -> None:
+        """Add the subnets that addresses need to be held; nothing is picked in them."""
+        known = {str(subnet.cidr) for subnet in (await ledger.network(self.network)).subnets}
+        needed = dict.fromkeys(_block(parse_address(ip, field="pool_ips")) for ip in ips)
+        with contextlib.suppress(Conflict):  # another process may have added the same; if not, the address says so
+            await ledger.apply([_subnet(self.network, block) for block in needed if block not in known])
 
     async def _picked(self, ledger: AsyncLedger, entry: VMAllocation, request: str) -> TakenVM | None:
         try:
@@ -173,6 +189,7 @@ class LedgerAllocations:
     async def _rehearse(self, entries: Sequence[VMAllocation]) -> None:
         """Raise if the ledger would refuse one of these allocations."""
         ledger = await self._opened()
+        await self._surround(ledger, [entry.ip for entry in entries])
         for start in range(0, len(entries), PAGE):
             wishes = [
                 Allocate(network=self.network, address=entry.ip, reserved="allow", **_wish(entry, "-"))
@@ -350,7 +367,7 @@ def network_of(pool: str, epoch: int) -> str:
 
 def owner_of(allocation_id: str) -> str:
     """Return the owner of an id's holding; an id that cannot be one is named by its hash."""
-    is_plain = allocation_id.isprintable() and len(allocation_id) <= LONGEST_OWNER
+    is_plain = allocation_id.isprintable() and 0 < len(allocation_id) <= LONGEST_OWNER
     if is_plain:
         return f"{KIND}/{allocation_id}"
     return f"{KIND}-hash/{hashlib.sha256(allocation_id.encode()).hexdigest()}"
@@ -390,7 +407,7 @@ def _edits(network: str, ips: Iterable[str], known: Sequence[tuple[int, int]], b
     places = sorted({parse_address(ip, field="pool_ips") for ip in ips})
     missing = [place for place in places if not any(first <= place <= last for first, last in known)]
     new = [block for block in dict.fromkeys(map(_block, missing)) if block not in blocks]
-    found: list[Operation] = [AddSubnet(network=network, cidr=block, keep_back=()) for block in new]
+    found: list[Operation] = [_subnet(network, block) for block in new]
     for first, last in _runs(missing):
         range = f"{format_address(first)}-{format_address(last)}"
         found.append(AddPool(network=network, range=range, name=KIND, policy="hashed"))
