@@ -12,9 +12,9 @@ from tenure.integrations.vmpool.modes.move_pool import move_pool
 from tenure.integrations.vmpool.pool_errors import PoolUnavailable, VMPoolExhausted
 from tenure.integrations.vmpool.state.pool_notes import PoolPlacement
 from tenure.integrations.vmpool.vm_pool_settings import PoolMode
-from tenure.kernel.errors import Conflict
+from tenure.kernel.errors import Conflict, Invalid
 from tests.integrations.vmpool.modes.mode_stage import ModeStage, mode_stage
-from tests.integrations.vmpool.pool_stage import SIX, PoolStage
+from tests.integrations.vmpool.pool_stage import SIX, PoolStage, entry, state_with
 
 
 @pytest.fixture
@@ -117,3 +117,17 @@ async def test_a_node_outside_does_not_wait_for_a_pool_whose_move_was_taken_back
         assert (await move_pool(mover.places, "ledger")).allocations == 1
         async with outside(moving) as far:
             assert (await far.allocate("a")).ip == given.ip
+
+
+async def test_a_node_outside_does_not_wait_for_a_pool_that_the_ledger_has_refused(moving: ModeStage) -> None:
+    moving.stage.put(state_with(list(SIX[1:]), {**entry("a", SIX[0]), "podName": "not\x7fprintable"}))
+    mover = await moving.pool(*SIX)
+    before = moving.stage.object()
+
+    with pytest.raises(Invalid, match="control character"):
+        await move_pool(mover.places, "ledger")
+
+    assert moving.stage.object() == before
+    async with outside(moving) as far:
+        with pytest.raises(Conflict, match="name a kubeconfig"):
+            await far.allocate("b")
