@@ -375,13 +375,13 @@ class AsyncVMPool:
 
         What is removed is not given out any more, and stays its pod's until that releases it. ``policy`` says when the
         pool grows and shrinks by itself, for which an agent has to decide; ``stops`` ends that. May be repeated.
-        Cost: some ten small requests.
+        Cost: some ten small requests; where addresses come or go, the pool is read, and written once.
         """
         request = ResizeRequest(
             add=[str(ip) for ip in add], remove=[str(ip) for ip in remove], policy=policy, stops=stops
         )
         with self.counted("resize"):
-            return await resize_pool(self.places, request)
+            return await resize_pool(self, request)
 
     async def reassert(self) -> tuple[VanishedWrite, ...]:
         """Look for allocations of this process that another manager overwrote, assert them again, and report (VD8).

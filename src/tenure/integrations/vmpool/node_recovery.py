@@ -14,7 +14,7 @@ from typing import Literal, Protocol, TypeVar, get_args
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan, RoundStopped, clean_vms
 from tenure.integrations.vmpool.modes.pool_fillers import without_generation
 from tenure.integrations.vmpool.node_identity import NodeIdentity, name_clash, noted_again
-from tenure.integrations.vmpool.pool_decisions import with_repairs
+from tenure.integrations.vmpool.pool_decisions import with_held_back, with_repairs
 from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument
 from tenure.integrations.vmpool.pool_errors import BadArgument, VMWorkUnfinished
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
@@ -265,6 +265,7 @@ class _Settlement:
         if self.is_repaired:
             repaired = repair_state(state, pool, outside_pool=settings.outside_pool)
             state, repairs = repaired.state, tuple(dict.fromkeys((*repairs, *repaired.findings)))
+        state = with_held_back(document.state, state, pool, now)
         notes = self._notes(document, state, released, failed, repairs, now)
         is_new = not document.is_there
         is_written = state is not document.state or notes != document.notes or is_new

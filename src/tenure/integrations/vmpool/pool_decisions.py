@@ -13,7 +13,7 @@ from tenure.integrations.vmpool.pool_errors import VMNotReady
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.state.held_back import TENURE_NODE, held_back, is_held_back
 from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes
-from tenure.integrations.vmpool.state.pool_state import VMAllocation
+from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import (
     OutsidePool,
     PoolFinding,
@@ -99,7 +99,8 @@ def decide_release(
     held = {entry.ip for entry in found.state.allocated.values()}
     draining = {ip: at for ip, at in notes.draining.items() if ip in held}
     notes = replace(notes, cleanup_failed=kept, draining=draining)
-    return PoolChange(found.entries, found.state, notes, found.findings, "released", report)
+    state = with_held_back(document.state, found.state, pool, now)
+    return PoolChange(found.entries, state, notes, found.findings, "released", report)
 
 
 def decide_repair(
@@ -121,8 +122,18 @@ def decide_repair(
     if not found.is_changed and is_noted:
         return PoolChange(report)
     notes = replace(with_repairs(document.notes, found.findings, node_name, now), draining=draining)
-    state = found.state if found.is_changed else None
+    state = with_held_back(document.state, found.state, pool, now) if found.is_changed else None
     return PoolChange(replace(report, is_written=True), state, notes, found.findings)
+
+
+def with_held_back(before: PoolState, after: PoolState, pool: PoolLine, now: datetime) -> PoolState:
+    """Hold back what a decision has released of what left the pool's own list: other managers know older ones (VS9)."""
+    if not pool.generation:
+        return after
+    held = {each.ip for each in after.allocated.values()}
+    gone = {ip for each in before.allocated.values() if (ip := pool.spelled(each.ip))} - held - pool.known
+    new = {each.allocation_id: each for each in [held_back(ip, now) for ip in sorted(gone)]}
+    return replace(after, allocated={**after.allocated, **new}) if new else after
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +156,8 @@ def decide_hold_back(
         key: each for key, each in before.state.allocated.items() if not is_held_back(each) or each.ip not in pool.known
     }
     held = {each.ip for each in kept.values()}
-    new = {each.allocation_id: each for ip in sorted(leaving) if ip not in held for each in [held_back(ip, now)]}
+    gone = sorted(set(leaving) - held - pool.known)
+    new = {each.allocation_id: each for each in [held_back(ip, now) for ip in gone]}
     state = repair_state(replace(before.state, allocated={**kept, **new}), pool).state
     back = frozenset(each.ip for each in state.allocated.values() if is_held_back(each))
     filling = PoolFilling(state.available, back)

@@ -36,8 +36,13 @@ class ModeStage:
 
     def objects(self) -> list[str]:
         """Return the names of all ConfigMaps that are there."""
+        return sorted(self.versions())
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of all ConfigMaps that are there, by their names."""
         found = self.stage.kube.ask("GET", f"/api/v1/namespaces/{self.stage.namespace}/configmaps")["items"]
-        return sorted(each["metadata"]["name"] for each in found if each["metadata"]["name"] != "kube-root-ca.crt")
+        named = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in found}
+        return {name: version for name, version in named.items() if name != "kube-root-ca.crt"}
 
 
 @asynccontextmanager

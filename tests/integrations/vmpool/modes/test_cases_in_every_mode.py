@@ -10,9 +10,12 @@ from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_cleanup import function_cleanup
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.machines.vm_return import FixedWait
+from tenure.integrations.vmpool.node_recovery import RecoveryInterrupted
 from tenure.integrations.vmpool.pool_errors import NodeNameUnknown, VMNotReady, VMPoolExhausted
 from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
+from tenure.integrations.vmpool.state.state_repair import RepairKind
+from tenure.integrations.vmpool.vm_instances import InstanceFailed, VMInstances
 from tests.infrastructure.free_port import free_port
 from tests.integrations.vmpool.modes.mode_stage import ModeStage
 from tests.integrations.vmpool.pool_stage import SIX, TWO
@@ -44,6 +47,19 @@ async def test_case_7_and_15_the_first_allocation_says_all_that_was_said(every: 
     assert given.allocated_at.microsecond == 0
     assert await pool.list() == [given]
     assert await pool.get("test-allocation-1") == given
+
+
+async def test_unusual_ids_are_stored_and_found_as_they_are(every: ModeStage) -> None:
+    ids = ["α-pod-β", "日本 😀", "a/b<&>", "x" * 512, "e\u0301", "\xe9", "pod", "POD"]
+    pool = await every.pool(*SIX, "10.0.0.1", "10.0.0.2", "10.0.0.3")
+    given = {id: await pool.allocate(id) for id in ids}
+
+    assert len({each.ip for each in given.values()}) == len(ids)
+    assert {each.allocation_id: each for each in await pool.list()} == given
+    for id in ids:
+        assert await (await every.pool(*SIX)).get(id) == given[id]
+        assert await pool.deallocate(id) is True
+    assert await pool.list() == []
 
 
 async def test_case_9_an_id_gets_the_same_vm_again_whatever_pod_is_named(every: ModeStage) -> None:
@@ -192,6 +208,35 @@ async def test_case_45_all_cleanups_come_before_any_write_and_a_failed_one_keeps
     assert (await pool.status()).cleanup_failed == {}
 
 
+async def test_case_46_without_own_allocations_nothing_is_cleaned_waited_for_or_written(every: ModeStage) -> None:
+    own, other = await every.pool(*THREE), await every.pool(*THREE, node_name="node-2")
+    await other.allocate("theirs")
+    before, cleaned = every.versions(), []
+
+    async def clean(allocation: VMAllocation) -> None:
+        cleaned.append(allocation.ip)
+
+    report = await own.recover(cleanup=CleanupPlan(function_cleanup(clean), FixedWait(60.0)))
+
+    assert report.seconds < 30
+    assert (cleaned, report.is_written, every.versions()) == ([], False, before)
+
+
+async def test_case_48_stopped_in_the_wait_nothing_is_released(every: ModeStage) -> None:
+    pool, stop = await every.pool(*THREE), asyncio.Event()
+    given = await pool.allocate("a")
+
+    async def clean(allocation: VMAllocation) -> None:
+        asyncio.get_running_loop().call_later(0.1, stop.set)
+
+    with pytest.raises(RecoveryInterrupted, match=r"^context cancelled during VM cleanup wait$") as caught:
+        await pool.recover(cleanup=CleanupPlan(function_cleanup(clean), FixedWait(60.0)), stop=stop)
+
+    assert caught.value.report.released == ()
+    assert await pool.list() == [given]
+    assert (await pool.status()).cleanup_failed == {}
+
+
 async def test_an_id_that_asks_again_within_a_second_is_known_by_its_request(every: ModeStage) -> None:
     """Else its VM would be taken for a new one, and what was noted of it would be forgotten."""
     pool = await every.pool(*THREE)
@@ -234,6 +279,18 @@ async def test_case_37_and_54_an_allocation_outside_the_pool_stays_and_is_then_g
             await narrow.allocate("d")
 
 
+async def test_case_52_by_the_rules_of_the_seed_what_is_outside_the_pool_goes(every: ModeStage) -> None:
+    wide = await every.pool(*THREE)
+    entries = [await wide.allocate(id) for id in ("a", "b", "c")]
+    narrow = await every.pool(*(ip for ip in THREE if ip != entries[0].ip))
+
+    report = await narrow.repair(outside_pool="drop")
+
+    assert [(each.kind, each.allocation_id) for each in report.findings] == [(RepairKind.OUTSIDE_POOL, "a")]
+    assert await narrow.list() == entries[1:]
+    assert await narrow.verify() == ()
+
+
 async def test_case_55_new_addresses_of_the_pool_can_be_had(every: ModeStage) -> None:
     narrow = await every.pool(*THREE[:1])
     await narrow.allocate("a")
@@ -254,6 +311,25 @@ async def test_case_59_a_repair_of_what_is_right_writes_nothing(every: ModeStage
 
     assert (report.is_written, report.findings, report.unfinished) == (False, (), 0)
     assert await pool.verify() == ()
+
+
+async def test_case_79_an_instance_that_cannot_be_made_is_rolled_back(every: ModeStage) -> None:
+    pool = await every.pool(*THREE)
+
+    async def send(allocation: VMAllocation, content: bytes) -> None:
+        if content == b"lost":
+            raise RuntimeError("no route to host")
+
+    instances = VMInstances(pool, send)
+    made = await instances.create("pod1", "s1", "", pod_namespace="ns")
+    with pytest.raises(InstanceFailed, match="no route to host") as caught:
+        await instances.create("pod2", "s2", "lost")
+
+    assert caught.value.is_rolled_back
+    assert await pool.list() == [made.allocation]
+    assert (made.id, made.name) == (made.allocation.ip, f"byom-{made.allocation.ip}")
+    assert await instances.delete(made.id)
+    assert (await pool.status()).available == 3
 
 
 async def test_case_81_a_vm_that_does_not_answer_is_not_given(every: ModeStage) -> None:

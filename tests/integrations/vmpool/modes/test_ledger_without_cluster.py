@@ -11,9 +11,10 @@ from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
 from tenure.integrations.vmpool.modes.move_pool import move_pool
 from tenure.integrations.vmpool.pool_errors import PoolUnavailable, VMPoolExhausted
 from tenure.integrations.vmpool.state.pool_notes import PoolPlacement
-from tenure.kernel.errors import Conflict
+from tenure.integrations.vmpool.vm_pool_settings import PoolMode
+from tenure.kernel.errors import Conflict, Invalid
 from tests.integrations.vmpool.modes.mode_stage import ModeStage, mode_stage
-from tests.integrations.vmpool.pool_stage import SIX, PoolStage
+from tests.integrations.vmpool.pool_stage import SIX, PoolStage, entry, state_with
 
 
 @pytest.fixture
@@ -95,3 +96,38 @@ async def test_a_pool_is_not_moved_into_a_ledger_that_has_another_one_of_its_nam
         await move_pool(mover.places, "ledger")
 
     assert moving.stage.object() == before
+
+
+@pytest.mark.parametrize("mode", ["configmap", "per-ip"])
+async def test_a_node_outside_does_not_wait_for_a_pool_whose_move_was_taken_back(
+    stage: PoolStage, tmp_path: Path, mode: PoolMode
+) -> None:
+    async with mode_stage(stage, mode, tmp_path) as moving:
+        mover, away = await moving.pool(*SIX), PoolPlacement(mode, "ledger")
+        given = await mover.allocate("a")
+        seen = (await mover.places.home.read_notes()).placement
+        await mover.places.at("ledger", 1).prepare(away, [given])
+        await mover.places.home.place(away, seen)
+
+        await move_pool(mover.places, mode)
+
+        async with outside(moving) as far:
+            with pytest.raises(Conflict, match="name a kubeconfig"):
+                await far.allocate("b")
+        assert (await move_pool(mover.places, "ledger")).allocations == 1
+        async with outside(moving) as far:
+            assert (await far.allocate("a")).ip == given.ip
+
+
+async def test_a_node_outside_does_not_wait_for_a_pool_that_the_ledger_has_refused(moving: ModeStage) -> None:
+    moving.stage.put(state_with(list(SIX[1:]), {**entry("a", SIX[0]), "podName": "not\x7fprintable"}))
+    mover = await moving.pool(*SIX)
+    before = moving.stage.object()
+
+    with pytest.raises(Invalid, match="control character"):
+        await move_pool(mover.places, "ledger")
+
+    assert moving.stage.object() == before
+    async with outside(moving) as far:
+        with pytest.raises(Conflict, match="name a kubeconfig"):
+            await far.allocate("b")

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tenure.integrations.kubernetes.runtime.api_errors import error_of
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.vmpool.modes.move_pool import move_pool
+from tenure.integrations.vmpool.pool_errors import PoolForbidden
 from tenure.integrations.vmpool.vm_pool_settings import PoolMode
 from tests.integrations.vmpool.modes.mode_stage import ON_CELLS, mode_stage
-from tests.integrations.vmpool.pool_stage import SIX, PoolStage, Send, Trouble
+from tests.integrations.vmpool.pool_stage import SIX, PoolStage, Send, Trouble, no_trouble
 
 
 class LeaseIsLost(Exception):
@@ -55,3 +57,32 @@ async def test_a_mover_that_wakes_too_late_makes_no_allocation_that_was_released
         assert await quick.list() == []
         await quick.repair()
         assert len({(await quick.allocate(f"new-{number}")).ip for number in range(len(SIX))}) == len(SIX)
+
+
+@pytest.mark.parametrize("to", [ON_CELLS[0], pytest.param(ON_CELLS[1], marks=pytest.mark.proof)])
+async def test_a_move_that_has_failed_writes_nothing_any_more(stage: PoolStage, tmp_path: Path, to: PoolMode) -> None:
+    """The Lease is given up then, and another mover may be at work."""
+    async with mode_stage(stage, "configmap", tmp_path) as moving:
+        client = await stage.client()
+        pool, count = await moving.pool(*SIX, client=client), 0
+        for number in range(len(SIX)):
+            await pool.allocate(f"id-{number}")
+
+        async def one_is_refused_before_the_others(word: str, send: Send) -> Object:
+            nonlocal count
+            count += word == "create"
+            if word == "create" and count == 3:
+                raise error_of(403, {"kind": "Status", "reason": "Forbidden", "message": "no"})
+            if word == "create":
+                await asyncio.sleep(0.3)
+            return await send()
+
+        client.trouble = one_is_refused_before_the_others
+        with pytest.raises(PoolForbidden):
+            await move_pool(pool.places, to)
+        before = moving.objects()
+        await asyncio.sleep(0.6)
+        assert moving.objects() == before
+
+        client.trouble = no_trouble
+        assert (await move_pool(pool.places, to)).allocations == len(SIX)

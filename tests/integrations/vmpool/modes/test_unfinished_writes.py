@@ -1,13 +1,17 @@
 """VD6: whatever write a process was killed at, the next call with that id, or a repair, puts it right."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
+from tenure.integrations.kubernetes.runtime.api_errors import error_of
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
+from tenure.integrations.vmpool.pool_errors import PoolForbidden, PoolUnavailable, PoolWriteRefused
+from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tests.integrations.vmpool.modes.mode_stage import ON_CELLS, ModeStage
-from tests.integrations.vmpool.pool_stage import SIX, PoolStage, Send, Trouble, loses_answers
+from tests.integrations.vmpool.pool_stage import SIX, PoolStage, Send, Trouble, loses_answers, no_trouble
 
 MOST_REQUESTS = 12
 """An allocation, and a release, have not more requests once the pool was looked at."""
@@ -149,6 +153,50 @@ async def test_vs1_an_answer_that_is_lost_is_settled_by_reading(cells: ModeStage
         assert await pool.get(f"id-{number}") == given
         assert await pool.deallocate(f"id-{number}") is True
     assert await pool.list() == []
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(
+    ("status", "error"), [(500, PoolUnavailable), (403, PoolForbidden), (422, PoolWriteRefused)], ids=str
+)
+async def test_case_23_and_24_a_write_that_is_refused_says_why_and_leaves_nothing(
+    cells: ModeStage, status: int, error: type[Exception], number: int
+) -> None:
+    client = await cells.stage.client()
+    pool = await cells.pool(*SIX, client=client, max_retries=1)
+    assert await pool.deallocate((await pool.allocate("before")).allocation_id)
+    client.trouble = refuses_write(number, status)
+    given: dict[str, VMAllocation] = {}
+    with pytest.raises(error, match="not this one"):
+        await allocate_into(given, pool, ["id-0", "id-1"])  # in a shard the first may be one write
+
+    client.trouble = no_trouble
+    assert await pool.list() == list(given.values())
+    await allocate_into(given, pool, ["id-0", "id-1"])
+    assert await pool.list() == list(given.values())
+    await pool.repair()
+    assert (await pool.repair()).unfinished == 0
+    assert await pool.verify() == ()
+
+
+async def allocate_into(given: dict[str, VMAllocation], pool: AsyncVMPool, ids: Sequence[str]) -> None:
+    """Allocate one after the other, and note each that was answered."""
+    for id in ids:
+        given[id] = await pool.allocate(id)
+
+
+def refuses_write(number: int, status: int) -> Trouble:
+    """Refuse writes from one of a number on."""
+    writes = 0
+
+    async def trouble(word: str, send: Send) -> Object:
+        nonlocal writes
+        writes += word != "get"
+        if writes >= number and word != "get":
+            raise error_of(status, {"kind": "Status", "reason": "Refused", "message": "not this one"})
+        return await send()
+
+    return trouble
 
 
 def pauses_at(number: int, reached: asyncio.Event, woken: asyncio.Event) -> Trouble:

@@ -114,6 +114,51 @@ async def _has(pool: AsyncVMPool, available: int) -> bool:
     return (await pool.status()).available == available
 
 
+async def test_vs9_what_is_removed_is_not_given_out_any_more_and_no_decider_is_needed(every: ModeStage) -> None:
+    pool, other = await every.pool(*THREE), await every.pool(*THREE, node_name="node-2")
+    assert await all_free(other) == set(THREE)
+
+    await pool.resize(remove=THREE[:1])
+
+    assert await all_free(other) == set(THREE[1:])
+    assert await pool.verify() == ()
+    await pool.resize(add=THREE[:1])
+    assert await all_free(other) == set(THREE)
+
+
+async def test_vs9_what_is_removed_while_a_pod_has_it_is_not_given_out_after_that(every: ModeStage) -> None:
+    """Also where it is released by a process that knows an older list."""
+    pool, other = await every.pool(*THREE), await every.pool(*THREE, node_name="node-2")
+    held = [(await other.allocate(id)).ip for id in ("a", "b")]
+
+    await pool.resize(remove=held)
+
+    assert (await other.get("a")) is not None
+    assert await other.deallocate("a")
+    assert await all_free(other) == {*THREE} - {*held}
+    assert [each.allocation_id for each in (await other.recover(mode="release")).released] == ["b"]
+    assert await all_free(other) == {*THREE} - {*held}
+    assert await pool.verify() == ()
+    await pool.resize(add=held)
+    assert await all_free(other) == set(THREE)
+
+
+async def test_vs9_a_node_without_a_cluster_gives_out_nothing_that_was_removed(
+    stage: PoolStage, tmp_path: Path
+) -> None:
+    async with mode_stage(stage, "ledger", tmp_path) as opened:
+        pool, alone = await opened.pool(*THREE), AsyncVMPool(None, stage.settings(*THREE, **opened.words))
+        held = (await alone.allocate("a")).ip
+
+        await pool.resize(remove=[held])
+
+        assert await alone.deallocate("a")
+        assert await all_free(alone) == {*THREE} - {held}
+        await pool.resize(add=[held])
+        assert await all_free(alone) == set(THREE)
+        await alone.close()
+
+
 async def test_vs9_a_go_manager_with_the_old_list_does_not_give_out_what_has_left(stage: PoolStage) -> None:
     managers = SeedManagers(stage.kube.kubeconfig(), stage.namespace, THREE)
     pool = await stage.pool(*THREE)
@@ -129,6 +174,23 @@ async def test_vs9_a_go_manager_with_the_old_list_does_not_give_out_what_has_lef
     assert {each.ip for each in await pool.list()} - set(NEW) <= set(THREE)
     assert [each.allocation_id for each in await pool.list() if each.ip in THREE] == ["ours"]
     assert await all_free(await stage.pool(*THREE)) == set(NEW) - {done.ip}
+
+
+async def test_vs9_a_go_manager_does_not_give_out_what_was_released_after_it_had_left(stage: PoolStage) -> None:
+    managers = SeedManagers(stage.kube.kubeconfig(), stage.namespace, THREE)
+    pool = await stage.pool(*THREE)
+    for id in ("a", "b", "c"):
+        await pool.allocate(id)
+    await pool.resize(add=NEW, remove=THREE)
+    assert await pool.deallocate("a")
+    assert (await pool.recover(mode="release")).released
+
+    await asyncio.to_thread(managers.start)
+    [done] = await asyncio.to_thread(managers.allocate, "go")
+
+    assert "no available IPs" in done.error
+    assert await pool.list() == []
+    assert await all_free(await stage.pool(*THREE)) == set(NEW)
 
 
 @pytest.fixture

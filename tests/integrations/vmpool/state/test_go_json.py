@@ -18,6 +18,7 @@ from tenure.integrations.vmpool.state.go_json import (
     split_fields,
     time_text,
     write_json,
+    write_line,
     write_text,
     write_time,
 )
@@ -47,6 +48,14 @@ def test_blocks_are_indented_by_two_and_empty_ones_are_short() -> None:
 
     lines = ["{", '  "a": [],', '  "b": {},', '  "c": null,', '  "d": [', "    1,", "    {", '      "e": true', "    }"]
     assert write_json(value).split("\n") == [*lines, "  ],", '  "f": false', "}"]
+
+
+@pytest.mark.parametrize("is_ascii", [False, True])
+def test_one_line_is_what_python_writes_but_for_numbers_which_keep_their_spelling(is_ascii: bool) -> None:
+    value: dict[str, Any] = {"a": [], "é": {}, "c": None, "d": [1, {"日 😀": True}, "x"], "f": False}
+
+    assert write_line(value, is_ascii=is_ascii) == json.dumps(value, ensure_ascii=is_ascii)
+    assert write_line(read_json('{"a": [1.50, -0, 1e400]}'), is_ascii=is_ascii) == '{"a": [1.50, -0, 1e400]}'
 
 
 def test_keys_of_maps_are_in_the_order_of_their_bytes() -> None:

@@ -26,7 +26,6 @@ Cost of a holding: two writes, or one swap where both cells are together; of a r
 import asyncio
 import contextlib
 import itertools
-import json
 import random
 import secrets
 import time
@@ -47,6 +46,7 @@ from tenure.integrations.vmpool.cells.cell_store import (
     is_free_text,
 )
 from tenure.integrations.vmpool.pool_errors import LOOK_AT_CELL, PoolStateUnreadable
+from tenure.integrations.vmpool.state.go_json import read_json, write_line
 
 UNFINISHED_S = 0.5
 """So long a claim without its address is left to its writer."""
@@ -395,7 +395,7 @@ class ClaimPairs:
             said["was"] = found.token
             if self.has_log:
                 said |= {"claim": found.claim, "mark": dict(mark or {}), "body": found.body}
-        text = json.dumps(said, ensure_ascii=False)
+        text = write_line(said)
         assert text.startswith(FREE_TEXT)
         return text
 
@@ -505,18 +505,18 @@ def pair_texts(pair: HeldPair) -> dict[str, str]:
 
 def _claim_text(token: int, choices: Sequence[tuple[str, int | None]], *, is_exchange: bool = False) -> str:
     said = {"choices": list(choices), "token": token}
-    return json.dumps({**said, "is_exchange": True} if is_exchange else said)
+    return write_line({**said, "is_exchange": True} if is_exchange else said)
 
 
 def _address_text(pair: HeldPair, took: int | None = None) -> str:
     said = {"claim": pair.claim, "token": pair.token, **pair.body}
-    return json.dumps(said if took is None else {**said, "took": took}, ensure_ascii=False)
+    return write_line(said if took is None else {**said, "took": took})
 
 
 def _read_claim(cell: StoredCell) -> _Claim:
     """Read the cell of a claim; raise ``PoolStateUnreadable``, which names it."""
     with _readable(cell):
-        said = json.loads(cell.text)
+        said = read_json(cell.text)
         choices = tuple((str(name), replaced) for name, replaced in said["choices"])
         return _Claim(choices, int(said["token"]), is_exchange=bool(said.get("is_exchange")))
 
@@ -524,7 +524,7 @@ def _read_claim(cell: StoredCell) -> _Claim:
 def _read_address(cell: StoredCell) -> _Address:
     """Read the cell of an address; raise ``PoolStateUnreadable``, which names it."""
     with _readable(cell):
-        said = json.loads(cell.text)
+        said = read_json(cell.text)
         token = int(said.pop("token"))
         if not said.get("free"):
             took = said.pop("took", None)

@@ -27,12 +27,13 @@ from tenure.integrations.vmpool.modes.pool_fillers import (
     stands_for,
     without_generation,
 )
-from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver, now
+from tenure.integrations.vmpool.pool_changes import FollowList, NoObserver, PoolObserver, no_list, now
 from tenure.integrations.vmpool.pool_decisions import RepairReport, check_not_failed
 from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument, PoolElsewhere
 from tenure.integrations.vmpool.pool_errors import PoolSwapConflict, PoolUnavailable, VMPoolExhausted
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
 from tenure.integrations.vmpool.state.go_json import whole_seconds
+from tenure.integrations.vmpool.state.held_back import held_back
 from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes, PoolPlacement, read_notes, write_notes
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine
@@ -77,6 +78,8 @@ class BookPlace:
     as_of: Callable[[], int] = field(default=lambda: 1 << 62, repr=False)
     """Up to which generation of the list it is known that the pool is here; an address that came later may be one of
     the place to which the pool was moved before that."""
+    follow: FollowList = field(default=no_list, repr=False)
+    """Reads the list again if notes say that there is a newer one."""
     _results: NotedResults = field(init=False, repr=False)
     _held: set[str] = field(default_factory=set, repr=False)
     """VMs that are not offered: those that were held when this process last looked, and what it has seen since."""
@@ -119,7 +122,7 @@ class BookPlace:
             return without_generation(taken.entry)
 
     async def release(self, node_name: str, *, allocation_id: str = "", ip: str = "") -> tuple[VMAllocation, ...]:
-        """Take back a VM. Cost: a look for it, its end, and a look at the notes."""
+        """Take back a VM. Cost: a look for it, its end, and a look at the notes; for one that left the list, a take."""
         about: dict[str, object] = {"node": node_name, "id": allocation_id, "ip": ip}
         with self._call("deallocate", about) as call:
             async with self._in_time():
@@ -133,6 +136,7 @@ class BookPlace:
                         break
                     call.attempts += 1
                 await self._forget_failure(found)
+                await self._hold_back(found.ip)
             call.word = "released"
             self._held.discard(found.ip)
             self._free = None
@@ -144,6 +148,8 @@ class BookPlace:
         while True:
             stored = await self.book.read_notes()
             notes = read_notes(stored.text)
+            with contextlib.suppress(TenureError):  # the allocation has ended; what could not be read is the decider's
+                await self.follow(notes)
             failure = notes.cleanup_failed.get(ended.ip)
             if failure is None or failure.allocation_id != ended.allocation_id:
                 return
@@ -151,6 +157,12 @@ class BookPlace:
             with contextlib.suppress(SwapLost):
                 await self.book.write_notes(write_notes(replace(notes, cleanup_failed=kept).with_write("")), stored)
                 return
+
+    async def _hold_back(self, ip: str) -> None:
+        """Let nobody have an address that was released after it had left the pool's list (VS9)."""
+        line = self.settings.line
+        if line.generation and ip not in line.known:
+            await self.book.take(held_back(ip, now()), _only(ip))
 
     async def get(self, allocation_id: str) -> VMAllocation | None:
         """Return the VM that an id has."""
@@ -471,11 +483,19 @@ AT_ONCE = 32
 
 
 async def _each(items: Sequence[I], work: Callable[[I], Awaitable[T]]) -> list[T]:
-    """Do a piece of work for each item, so many at once."""
+    """Do a piece of work for each item, so many at once; raise the first error when nothing is under way any more.
+
+    What were still at work then would write after the Lease was given up.
+    """
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def one(item: I) -> T:
         async with turns:
             return await work(item)
 
-    return list(await asyncio.gather(*(one(item) for item in items)))
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(item)) for item in items]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -12,7 +12,12 @@ from tenure.integrations.vmpool.modes.config_map_mending import ConfigMapMending
 from tenure.integrations.vmpool.modes.left_allocations import LeftAllocations
 from tenure.integrations.vmpool.modes.pool_fillers import filler_of, is_filler, is_nobodys
 from tenure.integrations.vmpool.pool_changes import FollowList, PoolChanges, PoolObserver, no_list, now
-from tenure.integrations.vmpool.pool_decisions import RepairReport, decide_allocation, decide_release
+from tenure.integrations.vmpool.pool_decisions import (
+    RepairReport,
+    decide_allocation,
+    decide_release,
+    with_repairs,
+)
 from tenure.integrations.vmpool.pool_document import (
     Decide,
     DecideAgain,
@@ -22,9 +27,10 @@ from tenure.integrations.vmpool.pool_document import (
     written_values,
 )
 from tenure.integrations.vmpool.pool_errors import PoolTooLarge
+from tenure.integrations.vmpool.state.held_back import TENURE_NODE
 from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes, PoolPlacement
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation, entry_document, read_entry
-from tenure.integrations.vmpool.state.state_repair import PoolFinding
+from tenure.integrations.vmpool.state.state_repair import PoolFinding, repair_entries
 from tenure.integrations.vmpool.state.state_rules import AllocationRequest, ids_of_ip
 from tenure.integrations.vmpool.vanished_writes import OwnAllocations, VanishedWrite
 from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP, VMPoolSettings
@@ -221,7 +227,7 @@ class ConfigMapPlace:
     async def check_leave(self, placement: PoolPlacement) -> Sequence[VMAllocation]:
         """Return what would leave; raise ``PoolTooLarge`` if a filler for every address has no room."""
         document = await self.read_home()
-        found = [entry for key in document.state.allocated if (entry := document.state.entry(key))]
+        found, _ = self._leaving(document, {})
         state = replace(document.state, allocated=self._fillers(placement.moves_to, found), available=())
         if not _has_room(document, state, replace(document.notes, left={})):
             size = document.stored.size(written_values(state, document.notes.lightest))
@@ -235,11 +241,11 @@ class ConfigMapPlace:
             def decide(document: PoolDocument) -> PoolChange[list[VMAllocation]]:
                 check_placement(document, seen)
                 _check_same(before, document)
-                entries = [read_entry(key, each) for key, each in {**left, **_real(document)}.items()]
+                entries, findings = self._leaving(document, left)
                 state = self._with_entries(document, entries)
                 placement = PoolPlacement("configmap", "", seen.epoch + 1)
                 notes = replace(document.notes, left={}, left_in="", placement=placement)
-                return PoolChange(entries, state, notes)
+                return PoolChange(entries, state, with_repairs(notes, findings, TENURE_NODE, now()), tuple(findings))
 
             return decide
 
@@ -262,17 +268,28 @@ class ConfigMapPlace:
         while True:
             document = await self.read_home()
             check_placement(document, placement)
-            left = {**await self._left.read(document.notes), **_real(document)}
-            found = [read_entry(key, each) for key, each in left.items()]
+            found, findings = self._leaving(document, await self._left.read(document.notes))
+            left = {entry.allocation_id: entry_document(entry) for entry in found}
             state = replace(document.state, allocated=self._fillers(placement.moves_to, found), available=())
             if document.state.allocated.keys() == state.allocated.keys():
                 return found
             notes = replace(document.notes, left=left, left_in="")
             if not _has_room(document, state, notes):
                 notes = replace(notes, left={}, left_in=await self._left.keep(left))
+            change = PoolChange(None, state, notes, tuple(findings))
             with contextlib.suppress(_LeftChanged):
-                await self.change(MOVE, _leaving(document, placement, PoolChange(None, state, notes)), {})
+                await self.change(MOVE, _decide_leave(document, placement, change), {})
                 return found
+
+    def _leaving(self, document: PoolDocument, left: Mapping[str, Any]) -> tuple[list[VMAllocation], list[PoolFinding]]:
+        """Return the allocations with which the pool leaves, and what was wrong with them.
+
+        They are put right as by any other write: another manager may have been the last to write here, and no other
+        mode can have an address in two spellings, or two ids on one.
+        """
+        known = {key: read_entry(key, each) for key, each in {**left, **_real(document)}.items()}
+        allocated, findings = repair_entries(known, self._settings.line)
+        return list(allocated.values()), findings
 
     async def prepare(self, placement: PoolPlacement, entries: Sequence[VMAllocation]) -> None:
         """Raise ``PoolTooLarge`` if these allocations have no room in the ConfigMap."""
@@ -335,7 +352,7 @@ def _check_same(before: PoolDocument, document: PoolDocument) -> None:
         raise _LeftChanged
 
 
-def _leaving(before: PoolDocument, placement: PoolPlacement, change: PoolChange[None]) -> Decide[None]:
+def _decide_leave(before: PoolDocument, placement: PoolPlacement, change: PoolChange[None]) -> Decide[None]:
     """Return the decision that a pool leaves, with what was read before."""
     at = now()
 
@@ -346,7 +363,8 @@ def _leaving(before: PoolDocument, placement: PoolPlacement, change: PoolChange[
         assert change.state is not None
         notes = replace(document.notes, left=change.notes.left, left_in=change.notes.left_in)
         state = replace(document.state, allocated=change.state.allocated, available=())
-        return PoolChange(None, state, notes.with_line(HistoryLine(at, "move", "", "", "")))
+        notes = with_repairs(notes, change.findings, TENURE_NODE, at)
+        return PoolChange(None, state, notes.with_line(HistoryLine(at, "move", "", "", "")), change.findings)
 
     return decide
 

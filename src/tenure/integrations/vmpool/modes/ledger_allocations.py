@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import hashlib
 import ipaddress
-import json
 import secrets
 from collections.abc import AsyncIterable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,13 +17,14 @@ from tenure.integrations.vmpool.config_map_swap import SwapLost
 from tenure.integrations.vmpool.modes.allocation_book import GENERATION, StoredNotes, TakenVM
 from tenure.integrations.vmpool.modes.ledger_placement import LedgerPlacement, read_ledger_placement
 from tenure.integrations.vmpool.pool_document import PoolElsewhere
-from tenure.integrations.vmpool.state.go_json import NotReadable, whole_seconds
+from tenure.integrations.vmpool.state.go_json import NotReadable, read_json, whole_seconds, write_line
 from tenure.integrations.vmpool.state.ip_list import canonical_ip
 from tenure.integrations.vmpool.state.pool_state import VMAllocation, entry_document, read_entry
 from tenure.integrations.vmpool.state.state_repair import PoolLine
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import (
     AddressInUse,
+    AddressOutsideSubnet,
     AddressReserved,
     AlreadyExists,
     Conflict,
@@ -32,9 +32,11 @@ from tenure.kernel.errors import (
     NotFound,
     NotOwner,
     PoolExhausted,
+    TenureError,
 )
 from tenure.kernel.holdings.holding_model import Holding, Paper
-from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, ModifyNetwork
+from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, ModifyNetwork, Reserve, Unreserve
+from tenure.kernel.plan.plan_model import Network
 from tenure.service.apply.operations import (
     Allocate,
     ExpectHolding,
@@ -53,6 +55,8 @@ ENTRY = "entry"
 """The label with what the ledger has no field for."""
 REQUEST = "request"
 """The label with what tells the request that made an allocation from all others."""
+LIST, HAS_LEFT = "list", "it has left the list of the VM pool"
+"""The label with the generation of the list that an address has left, and why it is kept back."""
 LONGEST_OWNER = 400
 PAGE = 1000
 PREPARED_IN = 5
@@ -99,11 +103,26 @@ class LedgerAllocations:
                 tries += 1
                 wish = _wish(replace(entry, ip=ip), request)
                 try:
-                    held = await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
+                    held = await self._granted(ledger, ip, wish)
                 except (AddressInUse, AddressReserved):
                     continue
                 return _taken(held, request, tries)
         return None
+
+    async def _granted(self, ledger: AsyncLedger, ip: str, wish: dict[str, Any]) -> Holding:
+        """Give an id an address, also one of an allocation that came from elsewhere, and is outside the list."""
+        try:
+            return await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
+        except AddressOutsideSubnet:
+            await self._surround(ledger, [ip])
+        return await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
+
+    async def _surround(self, ledger: AsyncLedger, ips: Iterable[str]) -> None:
+        """Add the subnets that addresses need to be held; nothing is picked in them."""
+        known = {str(subnet.cidr) for subnet in (await ledger.network(self.network)).subnets}
+        needed = dict.fromkeys(_block(parse_address(ip, field="pool_ips")) for ip in ips)
+        with contextlib.suppress(Conflict):  # another process may have added the same; if not, the address says so
+            await ledger.apply([_subnet(self.network, block) for block in needed if block not in known])
 
     async def _picked(self, ledger: AsyncLedger, entry: VMAllocation, request: str) -> TakenVM | None:
         try:
@@ -161,7 +180,16 @@ class LedgerAllocations:
         for ip in (*self.line.ips, *(entry.ip for entry in entries)):
             parse_address(ip, field="pool_ips")
         await self._announce(is_from_here)
+        try:
+            await self._rehearse(entries)
+        except TenureError:
+            await self.stays_away(self.epoch)
+            raise
+
+    async def _rehearse(self, entries: Sequence[VMAllocation]) -> None:
+        """Raise if the ledger would refuse one of these allocations."""
         ledger = await self._opened()
+        await self._surround(ledger, [entry.ip for entry in entries])
         for start in range(0, len(entries), PAGE):
             wishes = [
                 Allocate(network=self.network, address=entry.ip, reserved="allow", **_wish(entry, "-"))
@@ -207,6 +235,12 @@ class LedgerAllocations:
         while (said := await self.whereabouts()).epoch <= self.epoch and said.state != "here":
             with contextlib.suppress(Conflict):
                 await (await self._connected()).apply([said.written(self.pool, self.epoch, "here")])
+
+    async def stays_away(self, epoch: int) -> None:
+        """Say that a pool does not come that was said to be coming, up to an epoch: its move was taken back."""
+        while (said := await self.whereabouts()).epoch <= epoch and said.state == "coming":
+            with contextlib.suppress(Conflict):
+                await (await self._connected()).apply([said.written(self.pool, said.epoch, "left")])
 
     async def of_id(self, allocation_id: str) -> VMAllocation | None:
         """Return what an id has. Cost: one request."""
@@ -296,7 +330,7 @@ class LedgerAllocations:
         return [new] if said.paper is not None else [new, said.written(self.pool, self.epoch, "here")]
 
     async def _prepare(self, ledger: AsyncLedger) -> None:
-        """Add the network, unless it is there, and the addresses that it has no pool for."""
+        """Add the network, unless it is there, and what it lacks; keep back what has left the pool's own list."""
         problem: Exception | None = None
         edits: list[Operation]
         generation, ips = self.line.generation, self.line.ips
@@ -311,11 +345,13 @@ class LedgerAllocations:
                 edits = []
                 known = [(pool.range.first, pool.range.last) for subnet in network.subnets for pool in subnet.pools]
                 blocks = {str(subnet.cidr) for subnet in network.subnets}
+                if generation:
+                    edits += _withheld(network, ips, generation)
             edits += _edits(self.network, ips, known, blocks)
             try:
                 if edits:
                     await ledger.apply(edits)
-            except Conflict as error:
+            except (Conflict, NotFound) as error:
                 # Another process may have added the same; if it was something else, the next look has the same error.
                 problem = error
                 continue
@@ -331,7 +367,7 @@ def network_of(pool: str, epoch: int) -> str:
 
 def owner_of(allocation_id: str) -> str:
     """Return the owner of an id's holding; an id that cannot be one is named by its hash."""
-    is_plain = allocation_id.isprintable() and len(allocation_id) <= LONGEST_OWNER
+    is_plain = allocation_id.isprintable() and 0 < len(allocation_id) <= LONGEST_OWNER
     if is_plain:
         return f"{KIND}/{allocation_id}"
     return f"{KIND}-hash/{hashlib.sha256(allocation_id.encode()).hexdigest()}"
@@ -339,7 +375,7 @@ def owner_of(allocation_id: str) -> str:
 
 def _wish(entry: VMAllocation, request: str) -> dict[str, Any]:
     unknown = {name: value for name, value in entry.unknown.items() if name != GENERATION}
-    text = json.dumps(entry_document(replace(entry, unknown=unknown)))
+    text = write_line(entry_document(replace(entry, unknown=unknown)), is_ascii=True)
     labels = {ENTRY: text, REQUEST: request, "node": entry.node_name or "-"}
     if entry.pod_name:
         labels["pod"] = f"{entry.pod_namespace}/{entry.pod_name}"
@@ -356,9 +392,9 @@ def _entry(held: Holding) -> VMAllocation:
     address, text = canonical_ip(held.address) or held.address, held.labels.get(ENTRY, "{}")
     since = whole_seconds(held.since)
     try:
-        said = json.loads(text)
+        said = read_json(text)
         found = read_entry(str(said.get("allocationID")), said)
-    except (ValueError, NotReadable, RecursionError):
+    except (NotReadable, AttributeError):
         # Somebody gave the VM out by hand, in the ledger itself.
         found = VMAllocation(str(held.owner), address, "", "", "", since)
     unknown = {**found.unknown, GENERATION: held.generation}
@@ -371,11 +407,41 @@ def _edits(network: str, ips: Iterable[str], known: Sequence[tuple[int, int]], b
     places = sorted({parse_address(ip, field="pool_ips") for ip in ips})
     missing = [place for place in places if not any(first <= place <= last for first, last in known)]
     new = [block for block in dict.fromkeys(map(_block, missing)) if block not in blocks]
-    found: list[Operation] = [AddSubnet(network=network, cidr=block, keep_back=()) for block in new]
+    found: list[Operation] = [_subnet(network, block) for block in new]
     for first, last in _runs(missing):
         range = f"{format_address(first)}-{format_address(last)}"
         found.append(AddPool(network=network, range=range, name=KIND, policy="hashed"))
     return found
+
+
+def _subnet(network: str, block: str) -> Operation:
+    return AddSubnet(network=network, cidr=block, keep_back=())
+
+
+def _withheld(network: Network, ips: Iterable[str], generation: int) -> list[Operation]:
+    """Return what keeps addresses that have left a list from being picked, and lets those be picked that came back.
+
+    A node without a cluster does not know the list, and gives out what the ledger picks. What a newer list has kept
+    back stays so.
+    """
+    listed = {parse_address(ip, field="pool_ips") for ip in ips}
+    pools = [pool for subnet in network.subnets for pool in subnet.pools if pool.name == KIND]
+    known = {place for pool in pools for place in range(pool.range.first, pool.range.last + 1)}
+    kept = {
+        place: int(each.notes.labels.get(LIST, 0))
+        for subnet in network.subnets for each in subnet.reserved if each.reason == HAS_LEFT
+        for place in range(each.range.first, each.range.last + 1)
+    }  # fmt: skip
+    labels = {LIST: str(generation)}
+    left = [
+        Reserve(network=network.name, range=format_address(place), reason=HAS_LEFT, labels=labels)
+        for place in sorted(known - listed - kept.keys())
+    ]
+    back = [
+        Unreserve(network=network.name, range=format_address(place))
+        for place in sorted(listed & kept.keys()) if kept[place] < generation
+    ]  # fmt: skip
+    return [*left, *back]
 
 
 def _block(place: int) -> str:

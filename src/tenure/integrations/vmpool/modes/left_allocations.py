@@ -5,7 +5,6 @@ their place names it. So what is named is what the swap replaced, and a writer t
 nothing but an object that nobody names.
 """
 
-import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.vmpool.config_map_swap import AnswerLost, ConfigMapSwap, StoredPool, SwapLost
 from tenure.integrations.vmpool.pool_errors import PoolStateUnreadable, PoolUnavailable
-from tenure.integrations.vmpool.state.go_json import NotReadable, read_json, read_object
+from tenure.integrations.vmpool.state.go_json import NotReadable, read_json, read_object, write_line
 from tenure.integrations.vmpool.state.pool_notes import PoolNotes
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings, object_beside
 
@@ -31,7 +30,7 @@ class LeftAllocations:
 
     async def keep(self, left: Mapping[str, Any]) -> str:
         """Write allocations to an object of their own; return its name. Cost: one write."""
-        text = json.dumps(dict(left), ensure_ascii=False)
+        text = write_line(left)
         problem: Exception | None = None
         for _ in range(TRIES):
             name = object_beside(self.settings.config_map_name, f"left-{secrets.token_hex(4)}")

@@ -63,11 +63,13 @@ async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
             field="to",
         )
     if here.mode == to and not here.moves_to:
-        await places.at(here.mode, here.epoch).arrive()  # whoever has moved it may have died before it said so
+        await places.say_where(here)  # whoever has moved it may have died before it said so
         return MoveReport(here.mode, to, is_moved=False)
     with places.as_mover():
         is_home = is_back and to == "configmap"
         entries = await home.come_back(here) if is_home else await _carried(places, here, to, seen)
+    if is_back and here.moves_to == "ledger":
+        await places.say_where(PoolPlacement(to, "", here.epoch + 1))
     count = sum(not is_held_back(entry) for entry in entries)
     audit(PoolEvent.MOVED, pool=places.settings.config_map_name, mode=to, allocations=count)
     return MoveReport(here.mode, to, count)

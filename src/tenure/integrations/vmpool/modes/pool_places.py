@@ -184,12 +184,24 @@ class PoolPlaces:
             raise Conflict(f"pool_mode: the pool is in mode {placement.mode!r}, which this version does not know")
         return placement
 
-    async def _placement_in_ledger(self) -> PoolPlacement:
-        """Read in the ledger where the pool is; raise ``Conflict`` if it has left: the cluster says where to."""
+    @property
+    def _ledger(self) -> LedgerAllocations:
+        """Return the ledger, which says itself whether it has the pool."""
         place = self.at("ledger")
         assert isinstance(place, BookPlace)
         assert isinstance(place.book, LedgerAllocations)
-        said = await place.book.whereabouts()
+        return place.book
+
+    async def say_where(self, placement: PoolPlacement) -> None:
+        """Say where the pool is to those who see the ledger and no cluster, also that it does not come after all."""
+        if placement.mode == "ledger" or not self.settings.pool_ledger:
+            await self.at(placement.mode, placement.epoch).arrive()
+        else:
+            await self._ledger.stays_away(placement.epoch)
+
+    async def _placement_in_ledger(self) -> PoolPlacement:
+        """Read in the ledger where the pool is; raise ``Conflict`` if it has left: the cluster says where to."""
+        said = await self._ledger.whereabouts()
         if said.state == "left":
             raise Conflict(
                 "pool_ledger: the pool was moved from this ledger to another mode, and only its cluster says to which: "
@@ -225,7 +237,9 @@ class PoolPlaces:
 
     def _on_book(self, book: AllocationBook) -> BookPlace:
         observer = self.observer or NoObserver()
-        return BookPlace(book, self.settings, observer, self._check, self.tally, lambda: self.generation)
+        return BookPlace(
+            book, self.settings, observer, self._check, self.tally, lambda: self.generation, self.follow
+        )  # fmt: skip
 
     @contextlib.contextmanager
     def as_mover(self) -> Iterator[None]:

@@ -4,20 +4,40 @@ The first change makes the list, from the addresses that the caller's settings n
 those of every process. While a pool is moved to another mode its list stays as it is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.vmpool.modes.pool_lease import while_alone
 from tenure.integrations.vmpool.modes.pool_places import PoolPlaces
 from tenure.integrations.vmpool.pool_changes import now
+from tenure.integrations.vmpool.pool_decisions import PoolFilling, decide_hold_back
+from tenure.integrations.vmpool.pool_document import Decide
 from tenure.integrations.vmpool.pool_errors import NO_POOL_IPS
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
+from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.integrations.vmpool.state.ip_list import MOST_IPS, check_ip
 from tenure.integrations.vmpool.state.size_policy import SizePolicy
 from tenure.integrations.vmpool.state.sized_list import SizedList
+from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
 from tenure.kernel.errors import Conflict, Invalid
 
+T = TypeVar("T")
+
 NEEDS_CLUSTER = "a pool's list is kept in the cluster, also of one in a ledger: name a kubeconfig"
+
+
+class SizablePool(Protocol):
+    """What a pool must be able to for its size to be changed; ``AsyncVMPool`` is one."""
+
+    settings: VMPoolSettings
+    client: ApiClient | None
+    places: PoolPlaces
+    meter: PoolMeter | None
+
+    async def change(self, operation: str, decide: Decide[T], *, about: Mapping[str, object] | None = None) -> T:
+        """Decide on the pool as it is, and write what has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +65,26 @@ class ResizeRequest:
             raise Invalid("add: nothing is to be changed: name addresses or watermarks", field="add")
 
 
-async def resize_pool(places: PoolPlaces, request: ResizeRequest) -> SizedList:
-    """Change the list of a pool; return what it is then."""
-    begin = SizedList(places.settings.line.ips)
-    sized = await change_list(places, lambda found: _resized(found or begin, request))
+async def resize_pool(pool: SizablePool, request: ResizeRequest) -> SizedList:
+    """Change the list of a pool; return what it is then. What leaves it is held back at once, or when it is released.
+
+    So no decider is needed for that, whatever list other processes know.
+    """
+    begin = SizedList(pool.settings.line.ips)
+    sized = await change_list(pool.places, lambda found: _resized(found or begin, request))
     audit(
-        PoolEvent.RESIZED, pool=places.settings.config_map_name, size=len(sized.ips), generation=sized.generation,
+        PoolEvent.RESIZED, pool=pool.settings.config_map_name, size=len(sized.ips), generation=sized.generation,
         added=len(request.add), retiring=len(sized.retiring),
     )  # fmt: skip
+    if request.add or request.remove:
+        await hold_back(pool, sized)
     return sized
+
+
+async def hold_back(pool: SizablePool, sized: SizedList) -> PoolFilling:
+    """Hold back what retires and is free, and let go of what is in the pool again; return what is free."""
+    line, leaving = pool.settings.line, frozenset(sized.retiring)
+    return await pool.change("resize", lambda document: decide_hold_back(document, line, leaving, now()))
 
 
 async def change_list(

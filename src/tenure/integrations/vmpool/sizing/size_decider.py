@@ -10,26 +10,22 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease, LeaseTimes
 from tenure.integrations.vmpool.modes.pool_lease import process_identity
-from tenure.integrations.vmpool.modes.pool_places import PoolPlaces
 from tenure.integrations.vmpool.pool_changes import now
-from tenure.integrations.vmpool.pool_decisions import PoolFilling, decide_hold_back
-from tenure.integrations.vmpool.pool_document import Decide
+from tenure.integrations.vmpool.pool_decisions import PoolFilling
 from tenure.integrations.vmpool.pool_log import PoolEvent, audit
-from tenure.integrations.vmpool.pool_metrics import PoolMeter
-from tenure.integrations.vmpool.sizing.resize_pool import NEEDS_CLUSTER, change_list
+from tenure.integrations.vmpool.sizing.resize_pool import NEEDS_CLUSTER, SizablePool, change_list, hold_back
 from tenure.integrations.vmpool.sizing.vm_programs import ProgramFailed, VMPrograms, free_addresses
 from tenure.integrations.vmpool.state.argument_checks import check_seconds
 from tenure.integrations.vmpool.state.size_policy import SizePolicy
 from tenure.integrations.vmpool.state.sized_list import SizedList, VMWork
-from tenure.integrations.vmpool.vm_pool_settings import ENTRY_BYTES, LARGEST_CONFIG_MAP, VMPoolSettings, object_beside
+from tenure.integrations.vmpool.vm_pool_settings import ENTRY_BYTES, LARGEST_CONFIG_MAP, object_beside
 from tenure.kernel.errors import Invalid, TenureError
 
 LOG = logging.getLogger(__name__)
@@ -61,18 +57,6 @@ class DeciderSettings:
     def __post_init__(self) -> None:
         check_seconds(self.every_s, "every_s")
         check_seconds(self.retry_s, "retry_s", may_be_zero=True)
-
-
-class SizablePool(Protocol):
-    """What a decider needs of a pool; ``AsyncVMPool`` is one."""
-
-    settings: VMPoolSettings
-    client: ApiClient | None
-    places: PoolPlaces
-    meter: PoolMeter | None
-
-    async def change(self, operation: str, decide: Decide[T], *, about: Mapping[str, object] | None = None) -> T:
-        """Decide on the pool as it is, and write what has changed."""
 
 
 @dataclass
@@ -132,10 +116,8 @@ class SizeDecider:
         return sized
 
     async def _hold_back(self, sized: SizedList) -> PoolFilling:
-        """Hold back what retires and is free, and let go of what is in the pool again; return what is free."""
-        line, leaving = self.pool.settings.line, frozenset(sized.retiring)
         self._check()
-        return await self.pool.change("resize", lambda document: decide_hold_back(document, line, leaving, now()))
+        return await hold_back(self.pool, sized)
 
     async def _remove(self, sized: SizedList, held_back: Collection[str]) -> SizedList:
         """Remove VMs that are held back."""

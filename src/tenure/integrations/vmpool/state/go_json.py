@@ -8,10 +8,10 @@ spelling; what lies deeper in such a field than Python can compare is refused. C
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, NamedTuple, NoReturn
 
 ESCAPES = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"})
@@ -61,22 +61,32 @@ def read_json(text: str) -> Any:
 
 
 def write_json(value: Any, indent: str = "") -> str:
-    """Write a value as Go's ``MarshalIndent`` with two spaces does; members stay in the order of the mapping.
+    """Write a value as Go's ``MarshalIndent`` with two spaces does; members stay in the order of the mapping."""
+    return _written(value, f"\n{indent}", "  ", ",", write_text)
+
+
+def write_line(value: Any, *, is_ascii: bool = False) -> str:
+    """Write a value in one line, as Python's ``json`` does, and numbers as they were spelled."""
+    return _written(value, "", "", ", ", encode_basestring_ascii if is_ascii else write_text)
+
+
+def _written(value: Any, line: str, step: str, comma: str, spell: Callable[[str], str]) -> str:
+    """Write a value: each member on a line of its own, by so much further to the right than what it is in.
 
     Blocks that are begun lie on a list and not on Python's stack: a value may be deeper than calls can be.
     """
     parts: list[str] = []
-    begun = [_Block(iter([("", value)]), indent, "")]
+    begun = [_Block(iter([("", value)]), line, "")]
     while begun:
         block = begun[-1]
         for before, each in block.members:
             parts.append(before)
             if each and not isinstance(each, str | int):
-                brackets, inner = "{}" if isinstance(each, Mapping) else "[]", block.indent + "  "
+                brackets, inner = "{}" if isinstance(each, Mapping) else "[]", block.line + step
                 parts.append(brackets[0])
-                begun.append(_Block(_members(each, inner), inner, f"\n{block.indent}{brackets[1]}"))
+                begun.append(_Block(_members(each, inner, comma, spell), inner, f"{block.line}{brackets[1]}"))
                 break
-            parts.append(_write_plain(each))
+            parts.append(_write_plain(each, spell))
         else:
             parts.append(block.end)
             begun.pop()
@@ -84,30 +94,30 @@ def write_json(value: Any, indent: str = "") -> str:
 
 
 class _Block(NamedTuple):
-    """An object or a list that is begun: the members that are left, how far they are indented, and how it ends."""
+    """An object or a list that is begun: the members that are left, how their lines begin, and how it ends."""
 
     members: Iterator[tuple[str, Any]]
-    indent: str
+    line: str
     end: str
 
 
-def _members(value: Any, indent: str) -> Iterator[tuple[str, Any]]:
+def _members(value: Any, line: str, comma: str, spell: Callable[[str], str]) -> Iterator[tuple[str, Any]]:
     """Give the members of an object or a list, each with what stands before it: comma, line and name."""
-    line, next_line = f"\n{indent}", f",\n{indent}"
+    before = line
     if isinstance(value, Mapping):
         for name, each in value.items():
-            yield f"{line}{write_text(name)}: ", each
-            line = next_line
+            yield f"{before}{spell(name)}: ", each
+            before = f"{comma}{line}"
     else:
         for each in value:
-            yield line, each
-            line = next_line
+            yield before, each
+            before = f"{comma}{line}"
 
 
-def _write_plain(value: Any) -> str:
+def _write_plain(value: Any, spell: Callable[[str], str]) -> str:
     """Write a value that has no members."""
     if isinstance(value, str):
-        return str(value) if isinstance(value, NumberText) else write_text(value)
+        return str(value) if isinstance(value, NumberText) else spell(value)
     if value is None:
         return "null"
     if isinstance(value, int):

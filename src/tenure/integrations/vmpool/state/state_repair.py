@@ -20,7 +20,7 @@ A state without any of these is left as it is, the same object: nothing is writt
 """
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -112,14 +112,21 @@ def repair_state(state: PoolState, pool: PoolLine, *, outside_pool: OutsidePool 
     """Put a state right for a pool. Cost: O(n); a look-up an address where nothing is wrong."""
     if is_consistent(state, pool):
         return Repaired(state)
-    findings: list[PoolFinding] = []
-    allocated = _sole_holders(_readable(state, pool, findings), findings)
+    allocated, findings = repair_entries(state.allocated, pool)
     allocated = _inside(allocated, pool, findings, outside_pool)
     held = {entry.ip for entry in allocated.values()}
     available = _available(state.available, pool, held, findings)
     if not any(each.is_change for each in findings):
         return Repaired(state, tuple(findings))
     return Repaired(replace(state, allocated=allocated, available=tuple(available)), tuple(findings))
+
+
+def repair_entries(
+    allocated: Mapping[str, VMAllocation], pool: PoolLine
+) -> tuple[dict[str, VMAllocation], list[PoolFinding]]:
+    """Put allocations right by themselves, whatever is free beside them; return what was wrong. Cost: O(n log n)."""
+    findings: list[PoolFinding] = []
+    return _sole_holders(_readable(allocated, pool, findings), findings), findings
 
 
 def is_consistent(state: PoolState, pool: PoolLine) -> bool:
@@ -136,10 +143,12 @@ def is_outside(entry: VMAllocation, pool: PoolLine) -> bool:
     return is_held_back(entry) and entry.ip not in pool.known
 
 
-def _readable(state: PoolState, pool: PoolLine, findings: list[PoolFinding]) -> dict[str, VMAllocation]:
+def _readable(
+    allocated: Mapping[str, VMAllocation], pool: PoolLine, findings: list[PoolFinding]
+) -> dict[str, VMAllocation]:
     """Return the entries whose IP is one, in canonical spelling, each with the id of its key."""
     kept = {}
-    for key, entry in state.allocated.items():
+    for key, entry in allocated.items():
         ip = pool.spelled(entry.ip)
         if ip is None:
             said = f"{entry.ip[:80]!r} of {key[:80]!r} is no IP address: the entry goes"
