@@ -18,7 +18,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Any, Literal
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -234,7 +234,7 @@ def _version_name(space: SpaceId) -> str:
     return f"version-{space}"
 
 
-async def _once(offer: Offer) -> AsyncIterator[Sequence[Offer]]:
+async def _once(offer: Offer) -> AsyncGenerator[Sequence[Offer], None]:
     yield (offer,)
 
 

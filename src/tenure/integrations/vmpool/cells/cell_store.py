@@ -34,6 +34,8 @@ class CellChange:
     name: str
     seen: StoredCell | None
     text: str | None
+    is_read: bool = True
+    """Whether the cell that is found instead is to be read, where that is a request more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ import itertools
 import random
 import secrets
 import time
-from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -151,13 +151,18 @@ class ClaimPairs:
     _free_read_at: float = field(default=float("-inf"), repr=False)
 
     async def hold(
-        self, claim: str, offers: AsyncIterable[Sequence[Offer]], *, is_thorough: bool = False
+        self, claim: str, offers: AsyncGenerator[Sequence[Offer], None], *, is_thorough: bool = False
     ) -> HoldAnswer:
         """Give a claim the first of the offered addresses that is free; one that has an address keeps it.
 
         Those that are offered together are named in one write. ``is_thorough``, for one at a time: an address is taken
         only if its holder can be named, and that one is in the answer. Raise ``PairExchanged``.
         """
+        # A generator that is left where it is costs the loop a task of its own to end it.
+        async with contextlib.aclosing(offers):
+            return await self._held(claim, offers, is_thorough)
+
+    async def _held(self, claim: str, offers: AsyncGenerator[Sequence[Offer], None], is_thorough: bool) -> HoldAnswer:
         mine: StoredCell | None = None
         blocker: HeldPair | None = None
         tries = 0
@@ -194,9 +199,13 @@ class ClaimPairs:
         for passed, offer in enumerate(offers):
             self._free.pop(offer.address, None)
             pair = HeldPair(claim, offer.address, token, offer.body)
+            is_last = passed == len(offers) - 1
+            change = CellChange(offer.address, seen[offer.address], _address_text(pair), is_read=is_last)
             try:
-                await self.cells.swap([CellChange(offer.address, seen[offer.address], _address_text(pair))])
+                await self.cells.swap([change])
             except CellTaken as taken:
+                if taken.found is None:
+                    self._free_read_at = float("-inf")  # it may be free under a token that is not known here
                 # The write may have been done, its answer lost, and the address exchanged before it was looked at.
                 _check_kept(taken.found, token, claim)
                 if self._is_free(taken):

@@ -5,7 +5,7 @@ Cost: one request for each read, write and removal; a list of all has the size o
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,10 +145,18 @@ class ObjectCells:
 
     async def _create(self, change: CellChange) -> StoredCell:
         assert change.text is not None
-        document = self._new(change.name, change.text)
+        document, tries = self._new(change.name, change.text), 0
+
+        def create() -> Awaitable[Object]:
+            nonlocal tries
+            tries += 1
+            return self.client.create(CONFIG_MAP, document)
+
         try:
-            return self._cell(await self._written(lambda: self.client.create(CONFIG_MAP, document)))
-        except ObjectExists:
+            return self._cell(await self._written(create))
+        except ObjectExists as error:
+            if tries == 1 and not change.is_read:
+                raise CellTaken(change.name) from error  # no answer was lost: it is another writer's
             return await self._ours(change)
         except ObjectMissing as error:
             raise PoolNamespaceMissing(self.namespace, WRITE_FAILED) from error

@@ -1,6 +1,6 @@
 """What a place that is not the seed's has to bring: allocations one by one, and notes, each changed by itself."""
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,7 +30,7 @@ class StoredNotes:
 class AllocationBook(Protocol):
     """Allocations of one pool; two writers meet only where they are about the same id or the same VM."""
 
-    async def take(self, entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> TakenVM | None:
+    async def take(self, entry: VMAllocation, offers: AsyncGenerator[Sequence[str], None]) -> TakenVM | None:
         """Give an id the first of the offered VMs that is free, unless it has one; none if all are others'.
 
         VMs come a few at a time, in the order in which they are to be tried. Raise ``PoolElsewhere`` if what the id had

@@ -10,7 +10,17 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -308,7 +318,7 @@ class BookPlace:
         taken = await self.book.take(filler_of(ip, to), _only(ip))
         return taken is not None and taken.entry.ip == ip
 
-    async def _offers(self, request: AllocationRequest, call: _Call) -> AsyncIterator[Sequence[str]]:
+    async def _offers(self, request: AllocationRequest, call: _Call) -> AsyncGenerator[Sequence[str], None]:
         """Give VMs that may be free, those that cost least first; when more are asked for, all of them were taken."""
         is_fresh = False
         while True:
@@ -475,7 +485,7 @@ def _current(notes: PoolNotes, entries: Sequence[VMAllocation]) -> PoolNotes:
     return notes if kept.keys() == notes.cleanup_failed.keys() else replace(notes, cleanup_failed=kept)
 
 
-async def _only(ip: str) -> AsyncIterator[Sequence[str]]:
+async def _only(ip: str) -> AsyncGenerator[Sequence[str], None]:
     yield (ip,)
 
 

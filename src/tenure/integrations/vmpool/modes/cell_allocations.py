@@ -3,7 +3,7 @@
 import contextlib
 import json
 import secrets
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,7 +45,7 @@ class CellAllocations:
     def __post_init__(self) -> None:
         self._pairs = ClaimPairs(self.cells)
 
-    async def take(self, entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> TakenVM | None:
+    async def take(self, entry: VMAllocation, offers: AsyncGenerator[Sequence[str], None]) -> TakenVM | None:
         """Give an id a VM. Cost: two writes, or one swap where both cells are near."""
         with _elsewhere_if_exchanged():
             answer = await self._pairs.hold(claim_cell(entry.allocation_id), _offered(entry, offers))
@@ -176,9 +176,12 @@ def ip_of_cell(name: str) -> str:
     return bytes.fromhex(name.removeprefix(OTHER_CELL)).decode() if name.startswith(OTHER_CELL) else ""
 
 
-async def _offered(entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> AsyncIterator[Sequence[Offer]]:
-    async for ips in offers:
-        yield [Offer(address_cell(ip), _body(replace(entry, ip=ip))) for ip in ips]
+async def _offered(
+    entry: VMAllocation, offers: AsyncGenerator[Sequence[str], None]
+) -> AsyncGenerator[Sequence[Offer], None]:
+    async with contextlib.aclosing(offers):
+        async for ips in offers:
+            yield [Offer(address_cell(ip), _body(replace(entry, ip=ip))) for ip in ips]
 
 
 def _body(entry: VMAllocation) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import ipaddress
 import secrets
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -92,7 +92,7 @@ class LedgerAllocations:
         """Return what the ledger says of the pool; nothing is created. Cost: one request."""
         return await read_ledger_placement(await self._connected(), self.pool)
 
-    async def take(self, entry: VMAllocation, offers: AsyncIterable[Sequence[str]]) -> TakenVM | None:
+    async def take(self, entry: VMAllocation, offers: AsyncGenerator[Sequence[str], None]) -> TakenVM | None:
         """Give an id a VM. Cost: one request; one for each VM that is offered where they have an order."""
         ledger, request = await self._opened(), secrets.token_hex(8)
         if not entry.ip:
