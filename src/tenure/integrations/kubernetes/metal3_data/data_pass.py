@@ -43,7 +43,7 @@ from tenure.integrations.kubernetes.metal3_data.template.machine_reading import 
     owner_named,
     read_facts,
 )
-from tenure.integrations.kubernetes.metal3_data.template.read_template import read_template
+from tenure.integrations.kubernetes.metal3_data.template.read_template import check_cluster, read_template
 from tenure.integrations.kubernetes.metal3_data.template.render_data import RenderedData, RenderRules, render_data
 from tenure.integrations.kubernetes.metal3_data.template.template_fields import TemplateRefused
 from tenure.integrations.kubernetes.metal3_data.template.template_model import DataTemplate, ObjectSort
@@ -134,7 +134,7 @@ class DataPasses:
             return
         try:
             template = read_template(found.template).template
-            _check_cluster(data, found.template)
+            check_cluster(template, labels_of(data).get(CLUSTER_NAME) or "")
             self._check_index(data)
             data = await self._writes.patch(self._caches.datas, data, _head_steps(data, found, template))
             missing = await self._missing_secrets(data)
@@ -254,13 +254,6 @@ class DataPasses:
         if not status and not is_ready and not error:
             return
         await self._writes.say(self._caches.datas, data, {"ready": is_ready, "errorMessage": error or None})
-
-
-def _check_cluster(data: Object, template: Object) -> None:
-    """Refuse a template of another cluster: what belongs to two clusters can be moved with neither."""
-    own, others = labels_of(data).get(CLUSTER_NAME), text(template, "spec", "clusterName")
-    if own and others and own != others:
-        raise TemplateRefused([("spec.clusterName", f"the template is of cluster {others!r}, the machine of {own!r}")])
 
 
 def _facts(data: Object, found: MachineObjects) -> MachineFacts:
