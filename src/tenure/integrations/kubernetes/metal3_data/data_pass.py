@@ -110,11 +110,11 @@ class DataPasses:
 
     async def _release(self, data: Object) -> None:
         """Let the claims of a machine go, whichever template they were made by (R11), its secrets, and its data."""
-        if is_awaited(data):
-            return  # its claim still wants it
-        for kind, claim in self._caches.claims_of(data):
-            if DELETE_FOR_MOVE not in annotations_of(claim):
-                await self._writes.release(self._caches.claims_of_kind(kind), claim, DATA_FINALIZER)
+        claims = self._caches.claims_of(data)
+        if is_awaited(data) or any(DELETE_FOR_MOVE in annotations_of(claim) for _, claim in claims):
+            return  # its claim still wants it; or it is moved, and without it nobody would release what stays here
+        for kind, claim in claims:
+            await self._writes.release(self._caches.claims_of_kind(kind), claim, DATA_FINALIZER)
         for name in self._secret_names(data):
             secret = await self._writes.read_secret((key_of(data)[0], name))
             if secret is not None and uid_of(data) in owner_uids(secret):
