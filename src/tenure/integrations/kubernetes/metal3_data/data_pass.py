@@ -7,7 +7,7 @@ end: claims are found by their owner, addresses by their claims, and secrets are
 import logging
 import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_reference
@@ -16,6 +16,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
     annotations_of,
     field,
+    finalizers_of,
     is_terminating,
     labels_of,
     mapping,
@@ -35,6 +36,7 @@ from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     owner_uids,
 )
 from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites, NamespaceGoing, type_of
+from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind, LeftObject
 from tenure.integrations.kubernetes.metal3_data.template.data_yaml import data_yaml
 from tenure.integrations.kubernetes.metal3_data.template.machine_facts import MachineFacts
 from tenure.integrations.kubernetes.metal3_data.template.machine_reading import (
@@ -80,6 +82,7 @@ class DataPasses:
         caches: DataCaches,
         writes: DataWrites,
         claims: ClaimMaking,
+        left: LeftBehind,
         serves: Callable[[Object], bool],
         rules: RenderRules,
         add_after: Callable[[WorkKey, float], None],
@@ -87,6 +90,7 @@ class DataPasses:
         self._caches = caches
         self._writes = writes
         self._claims = claims
+        self._left = left
         self._serves = serves
         self._rules = rules
         self._add_after = add_after
@@ -95,6 +99,7 @@ class DataPasses:
 
     async def settle(self, key: Key) -> None:
         """Bring a machine's data to its end: rendered, or released."""
+        await self._left.release(WorkKey(DATA.kind, *key), self._left_claims(key))
         data = self._caches.datas.get(key)
         if data is None:
             self._seen.pop(key, None)
@@ -107,6 +112,14 @@ class DataPasses:
             await (self._release(data) if is_terminating(data) else self._render(data))
         except NamespaceGoing:
             LOG.info("Metal3Data %s/%s: its namespace is being deleted", *key)
+
+    def _left_claims(self, key: Key) -> Iterator[LeftObject]:
+        """Yield the claims of data of this name that is gone: their names are those of the next machine's claims."""
+        datas = self._caches.datas
+        for group, claim in self._caches.claims_naming(key):
+            (uid, *_) = (text(each, "uid") for each in owner_references(claim) if text(each, "kind") == DATA.kind)
+            if DATA_FINALIZER in finalizers_of(claim) and not self._caches.has_data(uid):
+                yield LeftObject(group, claim, DATA_FINALIZER, datas, key, uid)
 
     async def _release(self, data: Object) -> None:
         """Let the claims of a machine go, whichever template they were made by (R11), its secrets, and its data."""

@@ -13,6 +13,7 @@ from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, G
 from tenure.integrations.kubernetes.metal3_data.data_kinds import DATA, DATA_CLAIM, TEMPLATE
 from tenure.integrations.kubernetes.metal3_data.data_pass import DataPasses
 from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites
+from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind
 from tenure.integrations.kubernetes.metal3_data.template.machine_reading import owner_named
 from tenure.integrations.kubernetes.metal3_data.template.render_data import RenderRules
 from tenure.integrations.kubernetes.metal3_data.template_pass import TemplatePasses
@@ -57,9 +58,10 @@ class RenderController:
             self.others.watch(kind, objects)
         writes = DataWrites(context.client, self._check, context.events.terminating)
         claims = ClaimMaking(self.caches, writes, by_host=settings.claims_by_host)
-        self.templates = TemplatePasses(self.caches, writes, self._serves)
+        left = LeftBehind(self.caches, writes, self._serves, settings.orphan_grace_s, self.queue.add_after)
+        self.templates = TemplatePasses(self.caches, writes, left, self._serves)
         rules = RenderRules(dns_in_meta_data=not settings.render_like_capm3)
-        self.datas = DataPasses(self.caches, writes, claims, self._serves, rules, self.queue.add_after)
+        self.datas = DataPasses(self.caches, writes, claims, left, self._serves, rules, self.queue.add_after)
         self.stale_marks = StaleMarks(
             context.client, self._marked_groups, lambda _: self._check(), self._is_rendered_by, settings.stale_mark_s
         )

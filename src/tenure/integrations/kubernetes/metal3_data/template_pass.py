@@ -5,7 +5,7 @@ and the objects are the truth: the template's status only lists them.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_reference
@@ -22,16 +22,18 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     now_text,
     text,
 )
-from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, cluster_of
+from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, WorkKey, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     DATA_CLAIM,
     DATA_CLAIM_FINALIZER,
     METAL3_MACHINE,
+    TEMPLATE,
     TEMPLATE_FINALIZER,
     owner_references,
     owner_uids,
 )
 from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites, NamespaceGoing, type_of
+from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind, LeftObject
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
@@ -46,9 +48,12 @@ LONGEST_LIST = 512
 class TemplatePasses:
     """Numbers the machines of templates. Cost of a pass: O(machines of the template), one to three writes a claim."""
 
-    def __init__(self, caches: DataCaches, writes: DataWrites, serves: Callable[[Object], bool]) -> None:
+    def __init__(
+        self, caches: DataCaches, writes: DataWrites, left: LeftBehind, serves: Callable[[Object], bool]
+    ) -> None:
         self._caches = caches
         self._writes = writes
+        self._left = left
         self._serves = serves
 
     async def settle(self, key: Key) -> None:
@@ -62,11 +67,20 @@ class TemplatePasses:
         for claim in sorted(claims, key=arrival_of):
             if DELETE_FOR_MOVE not in annotations_of(claim):
                 await self._settle_claim(template, claim)
+        await self._left.release(WorkKey(TEMPLATE.kind, *key), self._left_datas(key))
         if template is None:
             return
         await self._list(template)
         if is_terminating(template) and not self._is_used(key):
             await self._writes.drop_finalizer(self._caches.templates, template, TEMPLATE_FINALIZER)
+
+    def _left_datas(self, template: Key) -> Iterator[LeftObject]:
+        """Yield the data whose claim is gone, which would keep its number for ever."""
+        claims, datas = self._caches.data_claims, self._caches.datas
+        for data in datas.by_index("template", "/".join(template)):
+            claim = key_of(data)[0], text(data, "spec", "claim", "name")
+            if is_awaited(data) and claim[1] and claims.get(claim) is None:
+                yield LeftObject(datas, data, DATA_CLAIM_FINALIZER, claims, claim)
 
     def _is_served(self, template: Object) -> bool:
         """Return whether a template is looked after: not paused, not moved away, and its cluster is there."""
