@@ -140,12 +140,10 @@ class DataPasses:
         return cluster_of(data) or (cluster_of(template) if template is not None else "")
 
     async def _render(self, data: Object) -> None:
-        if await self._is_finished(data):
-            return
-        found = self._objects(data)
-        if found is None:
-            return
         try:
+            found = None if await self._is_finished(data) else self._objects(data)
+            if found is None:
+                return
             template = read_template(found.template).template
             check_cluster(template, labels_of(data).get(CLUSTER_NAME) or "")
             self._check_index(data)
@@ -200,19 +198,16 @@ class DataPasses:
                 reason = f"{field(data, 'spec', 'index')} is also that of Metal3Data {key_of(other)[1]}"
                 raise TemplateRefused([("spec.index", reason)])
 
-    async def _missing_secrets(self, data: Object) -> list[str]:
-        """Return the keys of secrets that are to be written; a secret of a machine of this name that is gone, goes."""
-        missing = []
+    async def _missing_secrets(self, data: Object) -> dict[str, Object | None]:
+        """Return the keys of secrets that are to be written, with the secret of a former machine that must go first."""
+        missing: dict[str, Object | None] = {}
         for key in (META_DATA, NETWORK_DATA):
             name = text(data, "spec", key, "name")
             if not name:
                 continue
             secret = await self._writes.read_secret((key_of(data)[0], name))
-            if secret is not None and await self._is_leftover(data, secret):
-                await self._writes.delete_secret(secret)
-                secret = None
-            if secret is None:
-                missing.append(key)
+            if secret is None or await self._is_leftover(data, secret):
+                missing[key] = secret
         return missing
 
     async def _is_leftover(self, data: Object, secret: Object) -> bool:
@@ -227,12 +222,15 @@ class DataPasses:
         return True
 
     async def _write_secrets(
-        self, data: Object, found: MachineObjects, template: DataTemplate, keys: list[str]
+        self, data: Object, found: MachineObjects, template: DataTemplate, missing: dict[str, Object | None]
     ) -> None:
+        """Write secrets; what they replace stays until all of them are rendered, since a host may run by it."""
         facts = _facts(data, found)
         addresses = await self._claims.addresses(data, template, facts)
         rendered = render_data(template, facts, addresses, self._rules)
-        for key in keys:
+        for key, leftover in missing.items():
+            if leftover is not None:
+                await self._writes.delete_secret(leftover)
             try:
                 await self._writes.create_secret(self._secret(data, found, key, rendered))
             except ObjectExists:
