@@ -244,3 +244,15 @@ def test_a_file_that_is_no_yaml_is_refused_with_its_name(worked: Site, text: str
     assert code != 0
     assert error["message"].startswith("broken.yaml: ")
     assert reason in error["message"]
+
+
+def test_a_template_of_another_cluster_than_the_machine_s_is_refused(worked: Site) -> None:
+    machine = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Metal3Machine\n"
+    labels = "labels: {cluster.x-k8s.io/cluster-name: green}"
+    metadata = f"metadata: {{name: blue-md-0-x7k2p, namespace: metal, {labels}}}\n"
+    (worked.folder / "machine.yaml").write_text(machine + metadata, "utf-8")
+    files = ("template.yaml", "pools.yaml", "machine.yaml")
+    code, error = worked.error("render", "metal3", *files, *MACHINE)
+
+    assert code != 0
+    assert error["message"] == "spec.clusterName: the template is of cluster 'blue', the machine of 'green'"

@@ -13,7 +13,11 @@ from tests.integrations.kubernetes.cluster import install
 from tests.integrations.kubernetes.cluster_api import IPAM, install_cluster_api
 from tests.integrations.kubernetes.metal3.old_clusters import install_clusters
 from tests.integrations.kubernetes.metal3_data.capm3_definitions import install_definitions, published_definitions
-from tests.integrations.kubernetes.metal3_data.machine_definitions import install_machines, let_render
+from tests.integrations.kubernetes.metal3_data.machine_definitions import (
+    install_machines,
+    install_pools_of_others,
+    let_render,
+)
 from tests.integrations.kubernetes.metal3_data.machine_park import MachinePark, rendering_in
 from tests.scale import in_proof
 
@@ -25,6 +29,7 @@ def machine_kube(kube: KubeServer) -> KubeServer:
     with once_a_run("kube-machines") as first:
         if first:
             install_machines(kube)
+            install_pools_of_others(kube)
     return kube
 
 
@@ -35,6 +40,7 @@ def newer_kube() -> Iterator[KubeServer]:
         install(server)
         install_cluster_api(server, *IPAM)
         install_definitions(server, published_definitions("v1beta2"))
+        install_pools_of_others(server)
         let_render(server)
         yield server
 

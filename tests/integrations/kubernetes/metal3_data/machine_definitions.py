@@ -66,6 +66,15 @@ def install_machines(server: KubeServer) -> None:
         await_kind(server, document)
 
 
+def install_pools_of_others(server: KubeServer) -> None:
+    """Apply the definition of the in-cluster provider's pools of one namespace."""
+    (found,) = (
+        each for each in documents_of(["in-cluster-crds"]) if each["spec"]["names"]["kind"] == "InClusterIPPool"
+    )
+    create(server, found)
+    await_kind(server, found)
+
+
 def let_render(server: KubeServer, *namespaces: str) -> None:
     """Give the operator the rights to render: in some namespaces, or in the whole cluster."""
     for document in documents_of(["render"], namespaces=namespaces):

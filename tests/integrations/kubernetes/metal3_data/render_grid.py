@@ -10,16 +10,20 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, is_terminating
+from tenure.integrations.kubernetes.metal3_data.data_kinds import owner_uids
 from tenure.integrations.kubernetes.operator import MakeClient, plain_client, started
-from tenure.integrations.kubernetes.runtime.resource_types import SECRET, Object, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import SECRET, Object, key_of, uid_of
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.conditional_writes import SentWrite, unconditional
 from tests.integrations.kubernetes.metal3.faulty_client import Cell, Moment, WriteFaults
 from tests.integrations.kubernetes.metal3.serving import settings_for
 from tests.integrations.kubernetes.metal3_data.machine_park import MachinePark, content_of
 
+GRACE_S = 0.3
+"""After so long an operator that follows releases what nobody owns any more."""
 MEETS_S = 60.0
 """So long it may take on a busy machine until all cells have met their faults, or have settled."""
 
@@ -104,17 +108,21 @@ def grid_of(writes: Mapping[str, int], *, whole: bool) -> list[RenderCell]:
 
 @contextlib.asynccontextmanager
 async def rendering(
-    server: KubeServer, namespace: str, controllers: tuple[str, ...], make_client: MakeClient = plain_client
-) -> AsyncIterator[None]:
+    server: KubeServer, namespace: str, controllers: tuple[str, ...], make_client: MakeClient = plain_client,
+    **words: Any,
+) -> AsyncIterator[None]:  # fmt: skip
     """Run an operator in this loop, until it leads and has read everything; then for as long as the block."""
-    async with started(settings_for(server, namespace, controllers=controllers), make_client) as running:
+    async with started(settings_for(server, namespace, controllers=controllers, **words), make_client) as running:
         while not running.context.lease.leads or any(each.not_ready() for each in running.controllers):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         yield
 
 
-async def play_cells(park: MachinePark, cells: list[RenderCell], *, dies: bool) -> None:
-    """Play all cells, let an operator follow one that died, and judge what is there in the end."""
+async def play_cells(park: MachinePark, cells: list[RenderCell], *, dies: bool, late: bool = False) -> None:
+    """Play all cells, let an operator follow one that died, and judge what is there in the end.
+
+    ``late``: writes that were on their way arrive when all has been settled without them, and not as the next begins.
+    """
     sent: list[SentWrite] = []
     faults = WriteFaults(cells, dies=dies, sent=sent)
     server, namespace = park.server, park.name
@@ -135,10 +143,22 @@ async def play_cells(park: MachinePark, cells: list[RenderCell], *, dies: bool) 
             return
         # The dead operator goes on trying, and none of its writes reaches the server but those that were on their way.
         after = WriteFaults([], dies=False, sent=sent)
-        async with rendering(server, namespace, ("render",), after.make_client):
+        async with rendering(server, namespace, ("render",), after.make_client, orphan_grace_s=GRACE_S):
+            if late:
+                await _settled(park, cells)
             await asyncio.to_thread(faults.land)
+            if late:
+                await asyncio.to_thread(collect_secrets, park)
             await _settled(park, cells)
     _check_writes(sent)
+
+
+def collect_secrets(park: MachinePark) -> None:
+    """Delete secrets whose owners are gone, as the garbage collector does, which does not run here."""
+    living = {uid_of(each) for each in park.all(park.datas)}
+    for secret in park.all(SECRET):
+        if not living.intersection(owner_uids(secret)):
+            park.delete(SECRET, key_of(secret)[1])
 
 
 def _all_rendered(park: MachinePark, cells: list[RenderCell]) -> bool:

@@ -2,13 +2,17 @@
 
 import time
 
+import pytest
+
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_CLAIM,
+    IN_CLUSTER_POOL,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
     PAUSED,
 )
+from tenure.integrations.kubernetes.metal3_data import claim_making, data_pass
 from tenure.integrations.kubernetes.metal3_data.data_kinds import HOST
 from tenure.integrations.kubernetes.metal3_data.template.machine_reading import HOST_ANNOTATION
 from tenure.integrations.kubernetes.metal3_data.template.read_template import ADDRESSES, PER_NETWORK
@@ -18,6 +22,7 @@ from tests.integrations.kubernetes.metal3_data.machine_park import CONTROLLERS, 
 
 DATA_FINALIZER = "metal3data.infrastructure.cluster.x-k8s.io"
 ANNOTATED = {"object": "baremetalhost", "annotation": "pool"}
+IN_CLUSTER_SPEC = {"addresses": ["10.9.0.1-10.9.0.9"], "prefix": 24}
 TWICE = {"strings": [{"key": "a", "value": "b"}], "namespaces": [{"key": "a"}]}
 """Metadata with a key that is there twice."""
 
@@ -135,6 +140,22 @@ def test_r7_an_error_of_a_claim_is_reported_and_ks8_cleared_when_it_is_served(pa
     assert "errorMessage" not in park.data_of("second")["status"]
 
 
+def test_r7_a_claim_that_somebody_deletes_before_it_has_an_address_is_made_again(park: MachinePark) -> None:
+    """Nobody serves a claim that is being deleted."""
+    park.pool("p", "10.0.0.1-10.0.0.1", prefix=24)
+    park.template("t", networkData=networks("p"))
+    park.machine("first", template="t")
+    addresses_of(park, "first")
+    park.machine("second", template="t")
+    park.error("second", "IP")
+    former = uid_of(park.get(IP_CLAIM, "t-1-p") or {})
+    park.delete(IP_CLAIM, "t-1-p")
+    park.patch(IP_POOL, "p", {"spec": {"pools": [{"start": "10.0.0.1", "end": "10.0.0.2"}]}})
+
+    assert addresses_of(park, "second") == ["10.0.0.2"]
+    assert uid_of(park.get(IP_CLAIM, "t-1-p") or {}) != former
+
+
 def test_r7_a_claim_of_another_owner_is_not_used_but_waited_for(park: MachinePark) -> None:
     park.pool("p", "10.0.0.1-10.0.0.9", prefix=24)
     park.claim("t-0-p")
@@ -153,6 +174,7 @@ def test_r7_a_claim_for_another_kind_of_pool_is_not_used(park: MachinePark) -> N
         reference = {"name": "icp", "apiGroup": "ipam.cluster.x-k8s.io", "kind": kind}
         return {"networks": {"ipv4": [{"id": "n", "link": "e", "fromPoolRef": reference}]}}
 
+    park.create(IN_CLUSTER_POOL, "icp", IN_CLUSTER_SPEC)
     park.template("t", networkData=network_data("InClusterIPPool"))
     park.machine("m", template="t")
     until(lambda: park.get(CLUSTER_API_CLAIM, "t-0-icp"))
@@ -174,6 +196,64 @@ def test_a_pool_that_does_not_exist_is_reported_with_the_path_of_the_field(park:
     assert park.get(SECRET, "m-metadata") is None
     park.pool("p", "10.0.0.1-10.0.0.9", prefix=24)
     assert addresses_of(park, "m") == ["10.0.0.1"]
+
+
+def test_a_pool_of_another_provider_that_does_not_exist_is_reported_with_the_path_of_the_field(
+    park: MachinePark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that can be looked up gets no claim; of others it is said what they wait for."""
+    monkeypatch.setattr(data_pass, "WAITS_S", 0.2)
+    monkeypatch.setattr(claim_making, "SAYS_AFTER_S", 0.0)
+    for name, kind in (("t", "InClusterIPPool"), ("u", "InClusterIPPol")):
+        reference = {"name": "icp", "apiGroup": "ipam.cluster.x-k8s.io", "kind": kind}
+        park.template(name, networkData={"networks": {"ipv4": [{"id": "n", "link": "e", "fromPoolRef": reference}]}})
+        park.machine(f"{name}-m", template=name)
+
+    path = "spec.networkData.networks.ipv4[0].fromPoolRef"
+    assert park.error("t-m", "spec") == f"{path}: there is no InClusterIPPool 'icp'"
+    waits = "IPAddressClaim u-0-icp waits for an address of InClusterIPPol 'icp' of ipam.cluster.x-k8s.io"
+    assert park.error("u-m", "spec") == f"{path}: {waits}"
+    assert [key_of(each)[1] for each in park.all(CLUSTER_API_CLAIM)] == ["u-0-icp"]
+    park.create(IN_CLUSTER_POOL, "icp", IN_CLUSTER_SPEC)
+    until(lambda: park.get(CLUSTER_API_CLAIM, "t-0-icp"))
+
+
+def test_r3_r4_what_comes_first_where_a_template_names_several_sources(park: MachinePark) -> None:
+    """Each in a template of its own; the last of them is spelt as in v1beta2."""
+    for place, pool in enumerate(("named", "referred", "noted"), start=1):
+        park.pool(pool, f"10.{place}.0.1-10.{place}.0.9", prefix=24, gateway=f"10.{place}.0.254")
+    reference = {"name": "referred", "apiGroup": "ipam.metal3.io", "kind": "IPPool"}
+    on_machine = {"object": "machine", "annotation": "pool"}
+    entry = {"id": "n", "link": "e", "ipAddressFromIPPool": "named"}
+    route = {"network": "10.200.0.0", "prefix": 16, "gateway": {"string": "10.1.0.7", "fromIPPool": "referred"}}
+    entries = {
+        "reference": {**entry, "fromPoolRef": reference},
+        "annotation": {**entry, "fromPoolRef": reference, "fromPoolAnnotation": on_machine},
+        "gateway": {**entry, "routes": [route]},
+    }
+    for name, each in entries.items():
+        park.template(name, networkData={"networks": {"ipv4": [each]}})
+    lists = ("ipAddresses", "prefixes", "gateways")
+    newer = {f"{each}FromPool": [{"key": each, **reference}] for each in lists}
+    noted = {"fromAnnotations": [{"key": "note", "object": "machine", "annotation": "pool"}]}
+    park.template("spelt", metaData={**newer, **noted})
+    made = {name: park.machine(name) for name in ("spelt", *entries)}
+    for name in made:
+        park.patch(park.machines, name, {"metadata": {"annotations": {"pool": "noted"}}})
+    for name in entries:
+        park.data_claim(made[name], name)
+
+    assert addresses_of(park, "annotation") == ["10.3.0.1"]
+    park.data_claim(made["spelt"], "spelt")  # whose machine's annotation is known by now, as it was made before
+    assert addresses_of(park, "reference")[0].startswith("10.2.0.")
+    (network,) = park.rendered("gateway")[1]["networks"]
+    assert (network["ip_address"], network["routes"][0]["gateway"]) == ("10.1.0.1", "10.1.0.7")
+    meta_data = park.rendered("spelt")[0]
+    assert (meta_data["prefixes"], meta_data["gateways"], meta_data["note"]) == ("24", "10.2.0.254", "noted")
+    assert meta_data["ipAddresses"].startswith("10.2.0.")
+    assert {key_of(each)[1] for each in park.all(IP_CLAIM)} == {
+        "reference-0-referred", "annotation-0-noted", "gateway-0-named", "spelt-0-referred",
+    }  # fmt: skip
 
 
 def test_a_bad_template_is_reported_on_the_machine_and_nothing_is_half_rendered(park: MachinePark) -> None:
@@ -273,6 +353,23 @@ def test_r8_a_secret_of_a_machine_that_had_this_name_is_not_taken_for_its_own(pa
     assert addresses_of(park, "m") == ["10.0.0.1"]
 
 
+def test_r8_an_old_secret_stays_until_the_one_that_replaces_it_is_rendered(park: MachinePark) -> None:
+    """A host may run by it."""
+    owner = {"apiVersion": park.datas.api_version, "kind": "Metal3Data", "name": "t-7", "uid": "gone-for-ever"}
+    body = {
+        "metadata": {"name": "m-networkdata", "ownerReferences": [owner]},
+        "stringData": {"networkData": "old: {}\n"},
+    }
+    park.ask("POST", SECRET.path(park.name), body)
+    park.template("t", networkData=networks("p"))
+    park.machine("m", template="t")
+    park.error("m", "spec")
+
+    assert park.secret("m-networkdata", "networkData") == {"old": {}}
+    park.pool("p", "10.0.0.1-10.0.0.9", prefix=24)
+    assert addresses_of(park, "m") == ["10.0.0.1"]
+
+
 def test_r11_claims_from_pools_of_annotations_are_released_too(park: MachinePark) -> None:
     """Also if the annotation, or the template, is gone by then."""
     park.pool("p", "10.0.0.1-10.0.0.9", prefix=24)
@@ -353,6 +450,7 @@ def test_r3_a_pool_of_another_provider_is_claimed_by_cluster_api_s_kind(park: Ma
     """The address is then the provider's business; this one is served by hand."""
     reference = {"name": "icp", "apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool"}
     entry = {"id": "n", "link": "e", "fromPoolRef": reference}
+    park.create(IN_CLUSTER_POOL, "icp", IN_CLUSTER_SPEC)
     park.template("t", networkData={"networks": {"ipv4": [entry]}})
     park.machine("m", template="t")
     claim = until(lambda: park.get(CLUSTER_API_CLAIM, "t-0-icp"))

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -27,7 +28,7 @@ from tenure.integrations.kubernetes.metal3.other_writers import MANAGERS, OtherC
 from tenure.integrations.kubernetes.metal3.pool_overlaps import overlap_text
 from tenure.integrations.kubernetes.metal3.pool_pass import PoolPasses
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
-from tenure.integrations.kubernetes.metal3.stale_marks import StaleMarks
+from tenure.integrations.kubernetes.metal3.stale_marks import StaleMarks, ipam_groups
 from tenure.integrations.kubernetes.metal3.unreadable_objects import UnreadableObjects
 from tenure.integrations.kubernetes.operator_context import CannotListen, ListenOptions, OperatorContext
 from tenure.integrations.kubernetes.operator_samples import queue_samples, webhook_samples
@@ -99,7 +100,8 @@ class IpamController:
             self.caches, claims, pools, context.events, self.queue.add_after, self.meter, self.ledgers
         )
         self.passes = PoolPasses(self.caches, giving, self._serves, settings.allow_outside, kinds)
-        self.stale_marks = StaleMarks(context.client, self.caches, self._check, self._serves, settings.stale_mark_s)
+        groups = partial(ipam_groups, self.caches)
+        self.stale_marks = StaleMarks(context.client, groups, self._check, self._serves, settings.stale_mark_s)
         self.unreadable = UnreadableObjects(self.caches, context.events, self._serves, kinds)
         self._view = CachedView(self.caches, settings, kinds)
         self.host = WebhookHost(IpamAdmission(self._view).admissions)

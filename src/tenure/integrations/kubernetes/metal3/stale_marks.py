@@ -9,7 +9,7 @@ while on an object that is not being deleted is taken off. A move that is repeat
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
@@ -31,7 +31,8 @@ class StaleMarks:
     """Takes marks off objects that are not deleted, as long as this process leads."""
 
     client: ApiClient
-    caches: IpamCaches
+    groups: Callable[[], Iterable[Group]]
+    """Return the kinds that are looked at, as they are followed now."""
     check: Callable[[Object], None]
     """Raises if this process must not write an object, such as when it does not lead; asked before every write."""
     serves: Callable[[Object], bool]
@@ -57,9 +58,7 @@ class StaleMarks:
                 await self._take_off(group, object)
 
     def _marked(self) -> Iterator[tuple[Group, Object]]:
-        kinds, caches = CLAIM_KINDS.values(), self.caches
-        claims, addresses = map(caches.objects.claims_of_kind, kinds), map(caches.objects.addresses_of_kind, kinds)
-        for group in {*caches.objects.pools.by_kind.values(), *claims, *addresses}:
+        for group in self.groups():
             for object in list(group):
                 is_marked = DELETE_FOR_MOVE in annotations_of(object) and not is_terminating(object)
                 if is_marked and self.serves(object):
@@ -77,3 +76,10 @@ class StaleMarks:
             LOG.warning("%s/%s has a mark of a move that was killed: %s", *key_of(object), error)
         else:
             LOG.warning("%s/%s had a mark of a move that was killed; it is taken off", *key_of(object))
+
+
+def ipam_groups(caches: IpamCaches) -> set[Group]:
+    """Return the kinds of pools, claims and addresses, each once: two kinds of claims may be objects of one kind."""
+    kinds, objects = CLAIM_KINDS.values(), caches.objects
+    claims, addresses = map(objects.claims_of_kind, kinds), map(objects.addresses_of_kind, kinds)
+    return {*objects.pools.by_kind.values(), *claims, *addresses}

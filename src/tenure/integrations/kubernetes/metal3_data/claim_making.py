@@ -1,9 +1,22 @@
 """The claims of a machine: made once, found by their owner, and waited for until each has its address (R6, R7)."""
 
+from datetime import UTC, datetime, timedelta
+
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_reference
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import METAL3, kind_of
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_POOL, field, labels_of, mapping, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    CLUSTER_API_GROUP,
+    DELETE_FOR_MOVE,
+    IP_POOL,
+    annotations_of,
+    field,
+    is_terminating,
+    labels_of,
+    mapping,
+    text,
+)
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import IN_CLUSTER_POOLS
 from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     DATA_FINALIZER,
@@ -24,6 +37,11 @@ from tenure.integrations.kubernetes.metal3_data.template.template_fields import 
 from tenure.integrations.kubernetes.metal3_data.template.template_model import DataTemplate, ObjectSort
 from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
+
+LOOKED_UP = {(CLUSTER_API_GROUP, each.type.kind): each.type for each in IN_CLUSTER_POOLS}
+"""Pools of the in-cluster provider, by group and kind: they are not followed, but looked up before a claim is made."""
+SAYS_AFTER_S = 5.0
+"""After so long a claim that another provider does not serve is named: until then it is a matter of moments."""
 
 
 class NotServedYet(Exception):
@@ -52,7 +70,7 @@ class ClaimMaking:
         needed = list(NeededAddresses(template, facts))
         names = {each: self._names(data, facts, each) for each in needed}
         check_claim_names({name: each for each, both in names.items() for name in both})
-        self._check_pools(data, needed)
+        await self._check_pools(data, names)
         claims = {each: await self._claim(data, each, names[each]) for each in needed}
         failed = [
             f"IP Allocation for {each.pool.name} failed : {reason}"
@@ -70,23 +88,43 @@ class ClaimMaking:
         # Only Metal3's own claims find fixed addresses by their names.
         return [by_host, by_data] if self._by_host and claim_kind(needed) is METAL3 else [by_data, by_host]
 
-    def _check_pools(self, data: Object, needed: list[NeededAddress]) -> None:
-        """Refuse a pool that is not there; it wakes the machine when it comes, and no claim is made until then."""
-        namespace = key_of(data)[0]
-        missing = [each.pool for each in needed if each.pool.is_ip_pool and not self._has_pool(namespace, each)]
-        for pool in missing:
-            self._caches.await_change(IP_POOL, (namespace, pool.name), key_of(data))
-        if missing:
-            raise TemplateRefused((pool.path, f"there is no IPPool {pool.name!r}") for pool in missing)
+    async def _check_pools(self, data: Object, names: dict[NeededAddress, list[str]]) -> None:
+        """Refuse a pool that is not there; no claim is made until it comes, and an IPPool wakes the machine then."""
+        missing = [needed.pool for needed in names if await self._is_missing(data, needed, names[needed])]
+        if not missing:
+            return
+        refused = TemplateRefused((pool.path, f"there is no {pool.kind} {pool.name!r}") for pool in missing)
+        if all(pool.is_ip_pool for pool in missing):
+            raise refused
+        raise NotServedYet(refused.message, is_followed=False)
 
-    def _has_pool(self, namespace: str, needed: NeededAddress) -> bool:
-        return self._caches.pools.get((namespace, needed.pool.name)) is not None
+    async def _is_missing(self, data: Object, needed: NeededAddress, names: list[str]) -> bool:
+        """Return whether a pool is known not to be there; one of another provider is looked up for a new claim."""
+        pool = needed.pool
+        place = key_of(data)[0], pool.name
+        if pool.is_ip_pool and self._caches.pools.get(place) is None:
+            self._caches.await_change(IP_POOL, place, key_of(data))
+            return True
+        kind = LOOKED_UP.get((pool.group, pool.kind))
+        if kind is None or self._owned(data, needed, names) is not None:
+            return False
+        return await self._writes.is_missing(kind, place)
+
+    def _owned(self, data: Object, needed: NeededAddress, names: list[str]) -> Object | None:
+        """Return the claim that a machine has for an address, under whichever name; nothing if there is none."""
+        kind = claim_kind(needed)
+        owned = {key_of(each)[1]: each for found, each in self._caches.claims_of(data) if found is kind}
+        return next((owned[name] for name in names if name in owned), None)
 
     async def _claim(self, data: Object, needed: NeededAddress, names: list[str]) -> Object:
         """Return the machine's claim for an address, and make it if there is none."""
         kind = claim_kind(needed)
-        owned = {key_of(each)[1]: each for found, each in self._caches.claims_of(data) if found is kind}
-        claim = next((owned[name] for name in names if name in owned), None)
+        claim = self._owned(data, needed, names)
+        if claim is not None and _is_lost(claim):
+            # Nobody serves a claim that is being deleted, and it stays for as long as it has our finalizer.
+            if not await self._writes.release(self._caches.claims_of_kind(kind), claim, DATA_FINALIZER):
+                raise NotServedYet("")
+            claim = None
         if claim is None:
             claim = await self._made(data, needed, names[0])
         if not _is_for(claim, needed):
@@ -126,7 +164,7 @@ class ClaimMaking:
         kind = kind_of(claim)
         given = kind.given(claim)
         if not given:
-            raise NotServedYet("")
+            raise _unserved(claim, needed)
         address = await self._writes.read(kind.address_type(claim), (key_of(data)[0], given))
         if address is None or claim_name_of(address) != key_of(claim)[1]:
             raise NotServedYet("", is_followed=False)
@@ -137,6 +175,24 @@ class ClaimMaking:
             text(spec, "gateway"),
             tuple(field(spec, "dnsServers") or ()),
         )
+
+
+def _is_lost(claim: Object) -> bool:
+    """Return whether a claim will never have an address: somebody deleted it before it had one."""
+    has_none = not kind_of(claim).given(claim)
+    return is_terminating(claim) and has_none and DELETE_FOR_MOVE not in annotations_of(claim)
+
+
+def _unserved(claim: Object, needed: NeededAddress) -> NotServedYet:
+    """Say what a claim without an address waits for: an IPPool is there, of another pool nobody knows."""
+    pool = needed.pool
+    if pool.is_ip_pool:
+        return NotServedYet("")
+    made = datetime.fromisoformat(text(claim, "metadata", "creationTimestamp"))
+    if datetime.now(UTC) - made < timedelta(seconds=SAYS_AFTER_S):
+        return NotServedYet("", is_followed=False)
+    name = f"{kind_of(claim).claim.kind} {key_of(claim)[1]}"
+    return NotServedYet(f"{pool.path}: {name} waits for an address of {pool.kind} {pool.name!r} of {pool.group}")
 
 
 def _is_for(claim: Object, needed: NeededAddress) -> bool:

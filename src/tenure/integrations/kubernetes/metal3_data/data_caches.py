@@ -107,8 +107,9 @@ class DataCaches:
         self.hosts = found(HOST, (HOST.version,), trim=_trim_host)
         self.clusters = found(CLUSTER, CLUSTER_API_VERSIONS, trim=plain)
         self.pools = group(IP_POOL, trim=plain)
-        self.ip_claims = group(IP_CLAIM, {"owner": _owners}, plain)
-        self.cluster_api_claims = found(CLUSTER_API_CLAIM, CLUSTER_API_VERSIONS, {"owner": _owners}, plain)
+        of_claims: dict[str, Indexer] = {"owner": _owners, "data": _data_of}
+        self.ip_claims = group(IP_CLAIM, of_claims, plain)
+        self.cluster_api_claims = found(CLUSTER_API_CLAIM, CLUSTER_API_VERSIONS, of_claims, plain)
         self._listen()
 
     def _listen(self) -> None:
@@ -169,6 +170,10 @@ class DataCaches:
             self._wake(WorkKey(TEMPLATE.kind, key_of(claim)[0], text(claim, "spec", "template", "name")))
         for data in self.datas:
             self._wake(WorkKey(DATA.kind, *key_of(data)))
+            self._wake(WorkKey(TEMPLATE.kind, key_of(data)[0], text(data, "spec", "template", "name")))
+        for claim in (*self.ip_claims, *self.cluster_api_claims):
+            if name := owner_named(claim, DATA.kind):
+                self._wake(WorkKey(DATA.kind, key_of(claim)[0], name))
 
     def claims_of_kind(self, kind: ClaimKind) -> Group:
         """Return the claims of a kind."""
@@ -178,6 +183,11 @@ class DataCaches:
         """Return the claims that a machine's data owns, of both kinds."""
         kinds = (METAL3, CLUSTER_API)
         return [(kind, each) for kind in kinds for each in self.claims_of_kind(kind).by_index("owner", uid_of(data))]
+
+    def claims_naming(self, data: Key) -> list[tuple[Group, Object]]:
+        """Return the claims of both kinds that name a machine's data as their owner, or one that had its name."""
+        groups: tuple[Group, ...] = (self.ip_claims, self.cluster_api_claims)
+        return [(group, each) for group in groups for each in group.by_index("data", "/".join(data))]
 
     def same_number(self, data: Object) -> list[Object]:
         """Return the data of other machines of the template that has the number of this one."""
@@ -276,6 +286,10 @@ def _claim_of(data: Object) -> list[str]:
 
 def _machine_of(data: Object) -> list[str]:
     return _in_namespace(data, owner_named(data, METAL3_MACHINE.kind))
+
+
+def _data_of(claim: Object) -> list[str]:
+    return _in_namespace(claim, owner_named(claim, DATA.kind))
 
 
 def _capi_machine_of(machine: Object) -> list[str]:

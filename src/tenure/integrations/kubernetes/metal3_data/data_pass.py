@@ -7,7 +7,7 @@ end: claims are found by their owner, addresses by their claims, and secrets are
 import logging
 import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_reference
@@ -16,6 +16,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     DELETE_FOR_MOVE,
     annotations_of,
     field,
+    finalizers_of,
     is_terminating,
     labels_of,
     mapping,
@@ -35,6 +36,7 @@ from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     owner_uids,
 )
 from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites, NamespaceGoing, type_of
+from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind, LeftObject
 from tenure.integrations.kubernetes.metal3_data.template.data_yaml import data_yaml
 from tenure.integrations.kubernetes.metal3_data.template.machine_facts import MachineFacts
 from tenure.integrations.kubernetes.metal3_data.template.machine_reading import (
@@ -43,7 +45,7 @@ from tenure.integrations.kubernetes.metal3_data.template.machine_reading import 
     owner_named,
     read_facts,
 )
-from tenure.integrations.kubernetes.metal3_data.template.read_template import read_template
+from tenure.integrations.kubernetes.metal3_data.template.read_template import check_cluster, read_template
 from tenure.integrations.kubernetes.metal3_data.template.render_data import RenderedData, RenderRules, render_data
 from tenure.integrations.kubernetes.metal3_data.template.template_fields import TemplateRefused
 from tenure.integrations.kubernetes.metal3_data.template.template_model import DataTemplate, ObjectSort
@@ -80,6 +82,7 @@ class DataPasses:
         caches: DataCaches,
         writes: DataWrites,
         claims: ClaimMaking,
+        left: LeftBehind,
         serves: Callable[[Object], bool],
         rules: RenderRules,
         add_after: Callable[[WorkKey, float], None],
@@ -87,6 +90,7 @@ class DataPasses:
         self._caches = caches
         self._writes = writes
         self._claims = claims
+        self._left = left
         self._serves = serves
         self._rules = rules
         self._add_after = add_after
@@ -95,6 +99,7 @@ class DataPasses:
 
     async def settle(self, key: Key) -> None:
         """Bring a machine's data to its end: rendered, or released."""
+        await self._left.release(WorkKey(DATA.kind, *key), self._left_claims(key))
         data = self._caches.datas.get(key)
         if data is None:
             self._seen.pop(key, None)
@@ -108,13 +113,21 @@ class DataPasses:
         except NamespaceGoing:
             LOG.info("Metal3Data %s/%s: its namespace is being deleted", *key)
 
+    def _left_claims(self, key: Key) -> Iterator[LeftObject]:
+        """Yield the claims of data of this name that is gone: their names are those of the next machine's claims."""
+        datas = self._caches.datas
+        for group, claim in self._caches.claims_naming(key):
+            (uid, *_) = (text(each, "uid") for each in owner_references(claim) if text(each, "kind") == DATA.kind)
+            if DATA_FINALIZER in finalizers_of(claim) and not self._caches.has_data(uid):
+                yield LeftObject(group, claim, DATA_FINALIZER, datas, key, uid)
+
     async def _release(self, data: Object) -> None:
         """Let the claims of a machine go, whichever template they were made by (R11), its secrets, and its data."""
-        if is_awaited(data):
-            return  # its claim still wants it
-        for kind, claim in self._caches.claims_of(data):
-            if DELETE_FOR_MOVE not in annotations_of(claim):
-                await self._writes.release(self._caches.claims_of_kind(kind), claim, DATA_FINALIZER)
+        claims = self._caches.claims_of(data)
+        if is_awaited(data) or any(DELETE_FOR_MOVE in annotations_of(claim) for _, claim in claims):
+            return  # its claim still wants it; or it is moved, and without it nobody would release what stays here
+        for kind, claim in claims:
+            await self._writes.release(self._caches.claims_of_kind(kind), claim, DATA_FINALIZER)
         for name in self._secret_names(data):
             secret = await self._writes.read_secret((key_of(data)[0], name))
             if secret is not None and uid_of(data) in owner_uids(secret):
@@ -127,14 +140,12 @@ class DataPasses:
         return cluster_of(data) or (cluster_of(template) if template is not None else "")
 
     async def _render(self, data: Object) -> None:
-        if await self._is_finished(data):
-            return
-        found = self._objects(data)
-        if found is None:
-            return
         try:
+            found = None if await self._is_finished(data) else self._objects(data)
+            if found is None:
+                return
             template = read_template(found.template).template
-            _check_cluster(data, found.template)
+            check_cluster(template, labels_of(data).get(CLUSTER_NAME) or "")
             self._check_index(data)
             data = await self._writes.patch(self._caches.datas, data, _head_steps(data, found, template))
             missing = await self._missing_secrets(data)
@@ -187,19 +198,16 @@ class DataPasses:
                 reason = f"{field(data, 'spec', 'index')} is also that of Metal3Data {key_of(other)[1]}"
                 raise TemplateRefused([("spec.index", reason)])
 
-    async def _missing_secrets(self, data: Object) -> list[str]:
-        """Return the keys of secrets that are to be written; a secret of a machine of this name that is gone, goes."""
-        missing = []
+    async def _missing_secrets(self, data: Object) -> dict[str, Object | None]:
+        """Return the keys of secrets that are to be written, with the secret of a former machine that must go first."""
+        missing: dict[str, Object | None] = {}
         for key in (META_DATA, NETWORK_DATA):
             name = text(data, "spec", key, "name")
             if not name:
                 continue
             secret = await self._writes.read_secret((key_of(data)[0], name))
-            if secret is not None and await self._is_leftover(data, secret):
-                await self._writes.delete_secret(secret)
-                secret = None
-            if secret is None:
-                missing.append(key)
+            if secret is None or await self._is_leftover(data, secret):
+                missing[key] = secret
         return missing
 
     async def _is_leftover(self, data: Object, secret: Object) -> bool:
@@ -214,12 +222,15 @@ class DataPasses:
         return True
 
     async def _write_secrets(
-        self, data: Object, found: MachineObjects, template: DataTemplate, keys: list[str]
+        self, data: Object, found: MachineObjects, template: DataTemplate, missing: dict[str, Object | None]
     ) -> None:
+        """Write secrets; what they replace stays until all of them are rendered, since a host may run by it."""
         facts = _facts(data, found)
         addresses = await self._claims.addresses(data, template, facts)
         rendered = render_data(template, facts, addresses, self._rules)
-        for key in keys:
+        for key, leftover in missing.items():
+            if leftover is not None:
+                await self._writes.delete_secret(leftover)
             try:
                 await self._writes.create_secret(self._secret(data, found, key, rendered))
             except ObjectExists:
@@ -254,13 +265,6 @@ class DataPasses:
         if not status and not is_ready and not error:
             return
         await self._writes.say(self._caches.datas, data, {"ready": is_ready, "errorMessage": error or None})
-
-
-def _check_cluster(data: Object, template: Object) -> None:
-    """Refuse a template of another cluster: what belongs to two clusters can be moved with neither."""
-    own, others = labels_of(data).get(CLUSTER_NAME), text(template, "spec", "clusterName")
-    if own and others and own != others:
-        raise TemplateRefused([("spec.clusterName", f"the template is of cluster {others!r}, the machine of {own!r}")])
 
 
 def _facts(data: Object, found: MachineObjects) -> MachineFacts:

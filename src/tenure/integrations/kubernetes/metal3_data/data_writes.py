@@ -7,6 +7,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import finalizers_
 from tenure.integrations.kubernetes.metal3_data.data_caches import Group
 from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectMissing
+from tenure.integrations.kubernetes.runtime.discovery import is_served
 from tenure.integrations.kubernetes.runtime.patches import Step, guarded, remove_finalizer, status_patch
 from tenure.integrations.kubernetes.runtime.resource_types import SECRET, Key, Object, ResourceType, key_of
 from tenure.integrations.kubernetes.runtime.terminating_namespaces import TerminatingNamespaces
@@ -79,6 +80,17 @@ class DataWrites:
             return await self.client.get(kind.path(*key))
         except ObjectMissing:
             return None
+
+    async def is_missing(self, kind: ResourceType, key: Key) -> bool:
+        """Return whether the server has a kind, and not this object; no, where that may not be read."""
+        try:
+            await self.client.get(kind.path(*key))
+        except ApiError as error:
+            if error.status not in (403, 404):
+                raise
+            # A server answers the path of a kind that it does not have, or not in this version, in the same way.
+            return error.status == 404 and await is_served(self.client, kind)
+        return False
 
     async def read_secret(self, key: Key) -> Object | None:
         """Read whose a secret is; nothing if there is none."""

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import WATCH_FILTER, field, labels_of, text
 from tenure.integrations.kubernetes.metal3.other_writers import OtherManager, OtherWriters
+from tenure.integrations.kubernetes.metal3.stale_marks import StaleMarks
 from tenure.integrations.kubernetes.metal3_data.claim_making import ClaimMaking
-from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, WorkKey
+from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, Group, WorkKey
 from tenure.integrations.kubernetes.metal3_data.data_kinds import DATA, DATA_CLAIM, TEMPLATE
 from tenure.integrations.kubernetes.metal3_data.data_pass import DataPasses
 from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites
+from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind
+from tenure.integrations.kubernetes.metal3_data.template.machine_reading import owner_named
 from tenure.integrations.kubernetes.metal3_data.template.render_data import RenderRules
 from tenure.integrations.kubernetes.metal3_data.template_pass import TemplatePasses
 from tenure.integrations.kubernetes.operator_context import OperatorContext
@@ -55,9 +58,13 @@ class RenderController:
             self.others.watch(kind, objects)
         writes = DataWrites(context.client, self._check, context.events.terminating)
         claims = ClaimMaking(self.caches, writes, by_host=settings.claims_by_host)
-        self.templates = TemplatePasses(self.caches, writes, self._serves)
+        left = LeftBehind(self.caches, writes, self._serves, settings.orphan_grace_s, self.queue.add_after)
+        self.templates = TemplatePasses(self.caches, writes, left, self._serves)
         rules = RenderRules(dns_in_meta_data=not settings.render_like_capm3)
-        self.datas = DataPasses(self.caches, writes, claims, self._serves, rules, self.queue.add_after)
+        self.datas = DataPasses(self.caches, writes, claims, left, self._serves, rules, self.queue.add_after)
+        self.stale_marks = StaleMarks(
+            context.client, self._marked_groups, lambda _: self._check(), self._is_rendered_by, settings.stale_mark_s
+        )
 
     async def listen(self) -> int:
         """Open nothing: nobody asks this controller anything."""
@@ -90,7 +97,21 @@ class RenderController:
         while not await self._has_compared():  # noqa: ASYNC110 - a server is asked again
             await asyncio.sleep(RETRY_S)
         self.caches.wake_all()
-        await self.others.unless_found(lambda: self.queue.work(self._settle, WORKERS, self._report))
+        await self.others.unless_found(self._work)
+
+    async def _work(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.queue.work(self._settle, WORKERS, self._report))
+            tasks.create_task(self._take_marks_off())
+
+    async def _take_marks_off(self) -> None:
+        """Take marks of killed moves off until cancelled, also where a write is stopped meanwhile."""
+        while True:
+            try:
+                await self.stale_marks.run()
+            except NotLeading as error:
+                LOG.info("a write is left out: %s", error)
+            await asyncio.sleep(RETRY_S)
 
     async def _has_compared(self) -> bool:
         try:
@@ -113,6 +134,16 @@ class RenderController:
         settings = self._settings
         is_in = not settings.namespaces or key_of(object)[0] in settings.namespaces
         return is_in and (not settings.watch_filter or labels_of(object).get(WATCH_FILTER) == settings.watch_filter)
+
+    def _marked_groups(self) -> list[Group]:
+        """Return the kinds whose marks are looked at: machines' claims, too, since others may be their IPAM."""
+        caches = self.caches
+        return [caches.templates, caches.data_claims, caches.datas, caches.ip_claims, caches.cluster_api_claims]
+
+    def _is_rendered_by(self, object: Object) -> bool:
+        """Return whether an object is of a kind that is looked after here, or a claim of a machine."""
+        is_own = text(object, "apiVersion").startswith(f"{DATA.group}/")
+        return self._serves(object) and (is_own or bool(owner_named(object, DATA.kind)))
 
     def _report(self, key: WorkKey, error: Exception, delay_s: float) -> None:
         is_unforeseen = not isinstance(error, ApiError | ApiUnreachable | NotLeading)

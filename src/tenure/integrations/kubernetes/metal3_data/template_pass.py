@@ -5,7 +5,8 @@ and the objects are the truth: the template's status only lists them.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_reference
@@ -22,23 +23,27 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     now_text,
     text,
 )
-from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, cluster_of
+from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, WorkKey, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     DATA_CLAIM,
     DATA_CLAIM_FINALIZER,
     METAL3_MACHINE,
+    TEMPLATE,
     TEMPLATE_FINALIZER,
     owner_references,
     owner_uids,
 )
 from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites, NamespaceGoing, type_of
-from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists
+from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind, LeftObject
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectExists, WriteConflict
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 
 LOG = logging.getLogger(__name__)
 
 NO_MACHINE = "Metal3Machine not found in owner references"
+TOLD = (400, 403, 413, 422)
+"""Answers about one object: a quota, a policy, a field that is refused. Others are the server's own trouble."""
 LONGEST_LIST = 512
 """So many numbers ``status.indexes`` may list in v1beta2, and at least one."""
 
@@ -46,9 +51,12 @@ LONGEST_LIST = 512
 class TemplatePasses:
     """Numbers the machines of templates. Cost of a pass: O(machines of the template), one to three writes a claim."""
 
-    def __init__(self, caches: DataCaches, writes: DataWrites, serves: Callable[[Object], bool]) -> None:
+    def __init__(
+        self, caches: DataCaches, writes: DataWrites, left: LeftBehind, serves: Callable[[Object], bool]
+    ) -> None:
         self._caches = caches
         self._writes = writes
+        self._left = left
         self._serves = serves
 
     async def settle(self, key: Key) -> None:
@@ -56,17 +64,30 @@ class TemplatePasses:
         template = self._caches.templates.get(key)
         if template is not None and not self._is_served(template):
             return
+        found = self._caches.data_claims.by_index("template", "/".join(key))
+        claims = sorted((each for each in found if DELETE_FOR_MOVE not in annotations_of(each)), key=arrival_of)
+        refused = await _each([claim for claim in claims if is_terminating(claim)], self._end_claim)
+        await self._left.release(WorkKey(TEMPLATE.kind, *key), self._left_datas(key))
         if template is not None and not is_terminating(template):
             template = await self._writes.patch(self._caches.templates, template, self._head_steps(template))
-        claims = self._caches.data_claims.by_index("template", "/".join(key))
-        for claim in sorted(claims, key=arrival_of):
-            if DELETE_FOR_MOVE not in annotations_of(claim):
-                await self._settle_claim(template, claim)
-        if template is None:
-            return
-        await self._list(template)
-        if is_terminating(template) and not self._is_used(key):
-            await self._writes.drop_finalizer(self._caches.templates, template, TEMPLATE_FINALIZER)
+        living = [claim for claim in claims if not is_terminating(claim)]
+        refused |= (new := await _each(living, partial(self._settle_claim, template)))
+        for claim, error in new.items():
+            await self._tell(claim, error)
+        if template is not None:
+            await self._list(template)
+            if is_terminating(template) and not self._is_used(key):
+                await self._writes.drop_finalizer(self._caches.templates, template, TEMPLATE_FINALIZER)
+        if refused:
+            raise next(iter(refused.values()))  # so that the template comes again, later each time
+
+    def _left_datas(self, template: Key) -> Iterator[LeftObject]:
+        """Yield the data whose claim is gone, which would keep its number for ever."""
+        claims, datas = self._caches.data_claims, self._caches.datas
+        for data in datas.by_index("template", "/".join(template)):
+            claim = key_of(data)[0], text(data, "spec", "claim", "name")
+            if is_awaited(data) and claim[1] and claims.get(claim) is None:
+                yield LeftObject(datas, data, DATA_CLAIM_FINALIZER, claims, claim)
 
     def _is_served(self, template: Object) -> bool:
         """Return whether a template is looked after: not paused, not moved away, and its cluster is there."""
@@ -95,9 +116,6 @@ class TemplatePasses:
         return steps
 
     async def _settle_claim(self, template: Object | None, claim: Object) -> None:
-        if is_terminating(claim):
-            await self._end_claim(claim)
-            return
         data = self._data_of(claim) or await self._adopted(claim)
         if data is not None:
             await self._say(claim, key_of(data))
@@ -212,6 +230,12 @@ class TemplatePasses:
         if text(claim, "status", "errorMessage") != message:
             await self._writes.say(self._caches.data_claims, claim, {"errorMessage": message})
 
+    async def _tell(self, claim: Key, error: ApiError) -> None:
+        """Say on a claim what the server refuses of it; what has changed meanwhile is tried again."""
+        found = self._caches.data_claims.get(claim)
+        if found is not None and not isinstance(error, WriteConflict) and error.status in TOLD:
+            await self._refuse(found, f"the server refuses what is needed: {error.message}")
+
     async def _list(self, template: Object) -> None:
         """List the numbers in the template's status, if it says anything else."""
         datas = self._caches.datas.by_index("template", "/".join(key_of(template)))
@@ -235,6 +259,19 @@ class TemplatePasses:
         return bool(
             self._caches.datas.by_index("template", name) or self._caches.data_claims.by_index("template", name)
         )
+
+
+async def _each(claims: Iterable[Object], settle: Callable[[Object], Awaitable[None]]) -> dict[Key, ApiError]:
+    """Settle claims one by one, and return what the server refuses: one that a quota stops holds up no other."""
+    refused: dict[Key, ApiError] = {}
+    for claim in claims:
+        try:
+            await settle(claim)
+        except ApiError as error:
+            if error.status not in (*TOLD, 404, 409):
+                raise
+            refused[key_of(claim)] = error
+    return refused
 
 
 def listed_indexes(template: Object, numbers: dict[str, int]) -> dict[str, Any] | list[Any]:

@@ -71,3 +71,19 @@ def test_of_two_cards_of_one_name_the_first_is_meant(tmp_path: Path) -> None:
 
     assert facts.interfaces == {"eno1": "0c:42:a1:5e:10:02"}
     assert facts.objects[ObjectSort.HOST].name == "h"
+
+
+def test_the_cluster_is_that_of_the_machine_s_data_else_of_the_machine(tmp_path: Path) -> None:
+    """A template of another cluster is refused here as it is by the operator."""
+    own = {"cluster.x-k8s.io/cluster-name": "blue"}
+    owner = [{"kind": "Machine", "name": "c"}]
+    files = filed(
+        tmp_path,
+        a_machine_s_data("a", 0, labels=own),
+        an_object("Metal3Machine", "b", labels=own),
+        an_object("Metal3Machine", "c", ownerReferences=owner),
+        an_object("Machine", "c", {"clusterName": "blue"}),
+    )
+
+    found = {name: facts_of(files, MachineNames(name), "t", "default").cluster for name in "abcd"}
+    assert found == {"a": "blue", "b": "blue", "c": "blue", "d": ""}

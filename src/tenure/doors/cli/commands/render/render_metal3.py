@@ -84,7 +84,7 @@ def metal3(
         from tenure.integrations.kubernetes.metal3_data.offline.object_files import read_objects
         from tenure.integrations.kubernetes.metal3_data.offline.pool_choices import read_choices
         from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import NeededAddresses
-        from tenure.integrations.kubernetes.metal3_data.template.read_template import read_template
+        from tenure.integrations.kubernetes.metal3_data.template.read_template import check_cluster, read_template
         from tenure.integrations.kubernetes.metal3_data.template.render_data import RenderRules, render_data
         from tenure.integrations.kubernetes.metal3_data.template.template_model import ObjectSort
     except ModuleNotFoundError as error:
@@ -96,7 +96,8 @@ def metal3(
     read, translated = read_template(everything.template(template))
     namespace = namespace_of(everything, read.namespace, metal3_machine)
     objects = everything.within(namespace)
-    facts, notes = facts_of(objects, names, read.name, namespace)
+    facts, notes, cluster = facts_of(objects, names, read.name, namespace)
+    check_cluster(read, cluster)
     begin = facts.objects[ObjectSort.HOST].name if claims_by_host else f"{read.name}-{facts.index}"
     claims = {f"{begin}-{each.suffix}": each for each in NeededAddresses(read, facts)}
     filed = FiledPools(objects)

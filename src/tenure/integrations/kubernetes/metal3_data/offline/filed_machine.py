@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, text
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLUSTER_NAME, field, text
 from tenure.integrations.kubernetes.metal3_data.offline.object_files import (
     FiledObjects,
     Object,
@@ -55,6 +55,8 @@ class FiledMachine(NamedTuple):
 
     facts: MachineFacts
     notes: tuple[str, ...]
+    cluster: str = ""
+    """Of which cluster the files say that it is; empty if they do not say so."""
 
 
 def namespace_of(files: FiledObjects, template: str, machine: str) -> str:
@@ -84,7 +86,17 @@ def facts_of(files: FiledObjects, names: MachineNames, template: str, namespace:
     facts = read_facts(
         namespace, number, {sort: machine_object(each) for sort, each in objects.items()}, objects[ObjectSort.HOST]
     )
-    return FiledMachine(facts, tuple(notes))
+    return FiledMachine(
+        facts, tuple(notes), _cluster_of(files, names, template, objects[ObjectSort.MACHINE], own or {})
+    )
+
+
+def _cluster_of(files: FiledObjects, names: MachineNames, template: str, machine: Object, own: Object) -> str:
+    """Return the cluster that a machine's data names, as the operator asks of it; else that of the machine itself."""
+    of_template = (each for each in files.of_kind("Metal3Data") if text(each, "spec", "template", "name") == template)
+    datas = [each for each in of_template if _is_of(each, names.metal3_machine)]
+    labels = [text(each, "metadata", "labels", CLUSTER_NAME) for each in (*datas[:1], own, machine)]
+    return next((each for each in (*labels, text(machine, "spec", "clusterName")) if each), "")
 
 
 def _host_of(files: FiledObjects, machine: Mapping[str, Any] | None) -> str:

@@ -8,6 +8,7 @@ from tenure.integrations.kubernetes.metal3_data.template.template_fields import 
     HIGHEST,
     ReadingNotes,
     TemplateFields,
+    TemplateRefused,
     check_address,
 )
 from tenure.integrations.kubernetes.metal3_data.template.template_model import (
@@ -81,6 +82,14 @@ def read_template(written: Mapping[str, Any]) -> TemplateReading:
     spec.finish()
     notes.check()
     return TemplateReading(template, tuple(notes.translated))
+
+
+def check_cluster(template: DataTemplate, cluster: str) -> None:
+    """Refuse a template of another cluster than the machine's: what belongs to two clusters moves with neither."""
+    other = template.cluster_name
+    if cluster and other and cluster != other:
+        reason = f"the template is of cluster {other!r:.80}, the machine of {cluster!r:.80}"
+        raise TemplateRefused([("spec.clusterName", reason)])
 
 
 def _check_type(fields: TemplateFields, notes: ReadingNotes) -> None:
