@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    BLOCK_MOVE,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
@@ -16,6 +17,7 @@ from tenure.integrations.kubernetes.runtime.credentials import Loader
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, version_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tests.infrastructure.kube import KubeServer, fresh_namespace
+from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1, cluster
 from tests.integrations.kubernetes.metal3.serving import Namespace, OperatorThread, operator_in, settings_for, until
 
 
@@ -67,3 +69,30 @@ def test_kd6_a_claim_served_just_before_the_pause_keeps_its_address_in_the_targe
         target.pool("p", "10.0.0.1-10.0.0.9")
         move(unserved.get(IP_CLAIM, "moves") or {}, target)
         assert target.ip("moves") == "10.0.0.2"
+
+
+def test_kd6_a_new_claim_holds_up_a_move_until_it_names_its_address_or_a_cluster_is_paused(
+    clustered: Namespace,
+) -> None:
+    """Clusterctl looks for the mark before it pauses clusters, and waits then until it is gone."""
+    cluster(clustered, "blue")
+    clustered.pool("p", "10.0.0.1-10.0.0.1")
+    assert BLOCK_MOVE in annotations_of(clustered.claim("c1"))
+    until(lambda: blocks_or_names(clustered, "c1") == (False, True))
+    clustered.claim("waits")
+    clustered.message("waits", "Exhausted IP Pools")
+    assert blocks_or_names(clustered, "waits") == (True, False)
+    clustered.patch(V1BETA1, "blue", {"spec": {"paused": True}})
+    until(lambda: blocks_or_names(clustered, "waits") == (False, False))
+    clustered.claim("younger")
+    until(lambda: blocks_or_names(clustered, "younger") == (False, False))
+    clustered.delete(IP_CLAIM, "c1")
+
+    assert clustered.ip("waits") == "10.0.0.1"
+    assert blocks_or_names(clustered, "waits") == (False, True)  # it named the address before it got it
+
+
+def blocks_or_names(place: Namespace, claim: str) -> tuple[bool, bool]:
+    """Return whether a move waits for a claim, and whether the claim names an address."""
+    annotations = annotations_of(place.get(IP_CLAIM, claim) or {})
+    return BLOCK_MOVE in annotations, OWN_ADDRESS in annotations

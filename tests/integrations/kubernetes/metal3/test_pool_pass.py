@@ -11,6 +11,7 @@ from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolVie
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     ADDRESS_FINALIZER,
+    BLOCK_MOVE,
     CLAIM_FINALIZER,
     DELETE_FOR_MOVE,
     IP_ADDRESS,
@@ -427,6 +428,63 @@ async def test_kd6_a_claim_that_is_paused_before_it_names_its_address_arrives_wi
     await there.settle()
 
     assert there.given() == {"p-10-0-0-2": "10.0.0.2"}
+
+
+def blocking(stage: Stage, name: str) -> None:
+    """Create a claim as the webhook lets it be created: a move waits until it names its address."""
+    stage.claim(name)
+    stage.change(IP_CLAIM, name, lambda claim: claim["metadata"]["annotations"].update({BLOCK_MOVE: ""}))
+
+
+def blocks(stage: Stage, claim: str) -> bool:
+    """Return whether a move waits for a claim."""
+    return BLOCK_MOVE in stage.objects["ipclaims", claim]["metadata"]["annotations"]
+
+
+def writes_on(stage: Stage, claim: str) -> int:
+    """Return how many writes there were on a claim and its status."""
+    return len([each for each in stage.writes if each[1:] == ("ipclaims", claim)])
+
+
+async def test_kd6_a_move_waits_for_a_claim_until_it_names_its_address_without_a_further_write() -> None:
+    plain, stage = Stage(), Stage()
+    for each in (plain, stage):
+        each.pool()
+    plain.claim("c1")
+    blocking(stage, "c1")
+
+    def at_naming(method: str, kind: ResourceType, object: Object) -> None:
+        assert blocks(stage, "c1") or own_of(stage, "c1")
+
+    stage.before = at_naming
+    for each in (plain, stage):
+        await each.settle()
+
+    assert (own_of(stage, "c1"), blocks(stage, "c1")) == ("10.0.0.1", False)
+    assert writes_on(stage, "c1") == writes_on(plain, "c1") == 2
+
+
+async def test_kd6_a_move_does_not_wait_for_a_claim_that_waits_itself_and_names_its_address_first_then() -> None:
+    """The pool is full, and then it is paused: the move goes on. Whatever the claim gets later, it names before."""
+    stage = Stage()
+    stage.pool("10.0.0.7", "10.0.0.7")
+    stage.address("hand", "10.0.0.7", "vip")
+    blocking(stage, "c1")
+    await stage.settle()
+    assert blocks(stage, "c1")
+    pause(stage)
+    await stage.settle()
+    assert (blocks(stage, "c1"), own_of(stage, "c1")) == (False, None)
+
+    def before_it_is_given(method: str, kind: ResourceType, object: Object) -> None:
+        if kind == IP_ADDRESS:
+            assert own_of(stage, "c1") == "10.0.0.7"
+
+    stage.change(IP_POOL, "p", lambda pool: pool["metadata"].update(annotations={}))
+    stage.remove(IP_ADDRESS, "hand")
+    stage.before = before_it_is_given
+    await stage.settle()
+    assert stage.status("c1")["address"]["name"] == "p-10-0-0-7"
 
 
 async def test_e4_a_paused_claim_names_its_address_and_nothing_else_is_written() -> None:

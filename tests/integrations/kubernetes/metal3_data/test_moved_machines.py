@@ -1,54 +1,109 @@
-"""Machines' data and clusterctl: marks of a killed move are taken off, and what is moved keeps its owner."""
+"""Rendered machines are moved to another API server by clusterctl's steps, and nothing of them changes (1.11, KD6)."""
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import DELETE_FOR_MOVE, IP_CLAIM, annotations_of
-from tenure.integrations.kubernetes.metal3_data.data_kinds import DATA_FINALIZER
-from tenure.integrations.kubernetes.runtime.resource_types import Object
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL
+from tenure.integrations.kubernetes.metal3_data.data_kinds import HOST
+from tenure.integrations.kubernetes.runtime.resource_types import SECRET, key_of, uid_of, version_of
+from tests.infrastructure.kube import fresh_namespace, private_kube
+from tests.integrations.kubernetes.cluster import await_kind, create, install
+from tests.integrations.kubernetes.metal3.ledger.pivot_steps import Move, Order
+from tests.integrations.kubernetes.metal3.old_clusters import DEFINITION
 from tests.integrations.kubernetes.metal3.serving import until
+from tests.integrations.kubernetes.metal3_data.machine_definitions import install_machines, let_render
 from tests.integrations.kubernetes.metal3_data.machine_park import MachinePark, rendering_in
-from tests.integrations.kubernetes.metal3_data.test_render_controller import addresses_of, networks
 
-MARK: Object = {"metadata": {"annotations": {DELETE_FOR_MOVE: ""}}}
-UNMARKED: Object = {"metadata": {"annotations": {DELETE_FOR_MOVE: None}}}
+pytestmark = [pytest.mark.proof, pytest.mark.one_worker("moved machines")]
+
+MACHINES = ("m0", "m1", "m2")
 
 
-def test_marks_that_a_killed_move_left_are_taken_off_templates_and_machines_data(
-    bare_park: MachinePark,
+@contextmanager
+def rendering_server() -> Iterator[MachinePark]:
+    """Give a namespace of a server of its own, in which machines are rendered."""
+    with private_kube() as server:
+        install(server)
+        create(server, DEFINITION)
+        await_kind(server, DEFINITION)
+        install_machines(server)
+        let_render(server)
+        with fresh_namespace(server) as name:
+            yield MachinePark(server, name)
+
+
+@pytest.fixture(scope="module")
+def parks() -> Iterator[tuple[MachinePark, MachinePark]]:
+    """Give a namespace of one name on two servers, both served."""
+    with rendering_server() as source, rendering_server() as other:
+        other.server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": source.name}})
+        target = MachinePark(other.server, source.name)
+        with rendering_in(source.server, source.name), rendering_in(target.server, target.name):
+            yield source, target
+
+
+def rendered_in(park: MachinePark) -> dict[str, tuple[int, object, object]]:
+    """Return the numbers of the machines that are ready, with what was rendered for them."""
+    ready = {name: data for name in MACHINES if (data := park.data_of(name)).get("status", {}).get("ready")}
+    return {name: (data["spec"]["index"], *park.rendered(name)) for name, data in ready.items()}
+
+
+def claims_of(park: MachinePark) -> dict[str, str]:
+    """Return the uids of the claims by their names."""
+    return {key_of(each)[1]: uid_of(each) for each in park.all(IP_CLAIM)}
+
+
+def addresses_of(park: MachinePark) -> dict[str, tuple[str, str]]:
+    """Return the addresses by the names of their claims, each with the uid of the claim that owns it."""
+    return {
+        each["spec"]["claim"]["name"]: (
+            each["spec"]["address"],
+            next(owner["uid"] for owner in each["metadata"]["ownerReferences"] if owner["kind"] == "IPClaim"),
+        )
+        for each in park.all(IP_ADDRESS)
+    }
+
+
+def test_kd6_a_rendered_machine_keeps_number_claims_addresses_and_secrets(
+    parks: tuple[MachinePark, MachinePark],
 ) -> None:
-    """A marked template would number no machine any more, and marked data would never be released."""
-    park = bare_park
-    park.cluster()
-    park.pool("p", "10.0.0.1-10.0.0.9", prefix=24)
-    park.template("t", networkData=networks("p"))
-    with rendering_in(park.server, park.name, stale_mark_s=0.5):
-        park.machine("m", template="t")
-        park.rendered("m")
-        marked = ((park.templates, "t"), (park.data_claims, "m"), (park.datas, "t-0"))
-        for kind, name in marked:
-            park.patch(kind, name, MARK)
-        for kind, name in marked:
-            until(lambda kind=kind, name=name: DELETE_FOR_MOVE not in annotations_of(park.get(kind, name) or {}))  # type: ignore[misc]
-        park.machine("n", template="t")
-        park.remove_machine("m")
+    """There and back, once in each order; the cluster is paused meanwhile, and goes on where it arrives."""
+    source, target = parks
+    source.cluster()
+    source.pool("p", "10.0.0.1-10.0.0.9", prefix=24, clusterName="blue")
+    networks = {"networks": {"ipv4": [{"id": "n", "link": "e", "ipAddressFromIPPool": "p"}]}}
+    source.template("t", metaData={"indexes": [{"key": "number", "offset": 1}]}, networkData=networks)
+    for name in MACHINES:
+        source.machine(name, template="t")
+    until(lambda: len(rendered_in(source)) == len(MACHINES))
+    for here, there, order in ((source, target, Order.AFTER), (target, source, Order.BEFORE)):
+        before, claims, addresses = rendered_in(here), claims_of(here), addresses_of(here)
+        move(here, there, order)
+        secrets = {key_of(each)[1]: version_of(each) for each in there.all(SECRET)}
+        there.patch(there.clusters, "blue", {"spec": {"paused": False}})
 
-        assert addresses_of(park, "n") == ["10.0.0.2"]
-        until(lambda: not any("t-0" in each or each.endswith(" m") for each in park.left()))
+        until(lambda there=there, before=before: rendered_in(there) == before)  # type: ignore[misc]
+        until(lambda there=there: all("status" in each for each in there.all(IP_CLAIM)))  # type: ignore[misc]
+        time.sleep(1)  # whatever else is written is written by then
+        moved = claims_of(there)
+        assert moved.keys() == claims.keys()
+        assert not {*moved.values()} & {*claims.values()}
+        assert addresses_of(there) == {name: (addresses[name][0], uid) for name, uid in moved.items()}
+        assert {key_of(each)[1]: version_of(each) for each in there.all(SECRET)} == secrets
+        assert here.none_left()
+    source.machine("new", template="t")
+    source.rendered("new")
+    assert source.data_of("new")["spec"]["index"] == len(MACHINES)
 
 
-def test_data_of_which_a_claim_is_moved_stays(bare_park: MachinePark) -> None:
-    """Without it nobody would release the claim, if the move is given up."""
-    park = bare_park
-    park.cluster()
-    park.pool("p", "10.0.0.1-10.0.0.9", prefix=24)
-    park.template("t", networkData=networks("p"))
-    with rendering_in(park.server, park.name):
-        park.machine("m", template="t")
-        park.rendered("m")
-        park.patch(IP_CLAIM, "t-0-p", MARK)
-        park.remove_machine("m")
-        until(lambda: (park.get(park.datas, "t-0") or {})["metadata"]["finalizers"] == [DATA_FINALIZER])
-        park.machine("n", template="t")
-        park.rendered("n")
-        assert park.get(park.datas, "t-0") is not None
-        park.patch(IP_CLAIM, "t-0-p", UNMARKED)
-
-        until(lambda: not any("t-0" in each or each.endswith(" m") for each in park.left()))
+def move(here: MachinePark, there: MachinePark, order: Order) -> None:
+    """Pause the cluster, and move it with all that it owns."""
+    here.patch(here.clusters, "blue", {"spec": {"paused": True}})
+    kinds = (
+        here.clusters, HOST, IP_POOL, here.templates, here.machines, here.metal3_machines, here.data_claims, here.datas,
+        IP_CLAIM, IP_ADDRESS, SECRET,
+    )  # fmt: skip
+    Move(here, there, order, kinds=kinds).run()

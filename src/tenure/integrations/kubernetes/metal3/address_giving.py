@@ -4,8 +4,9 @@ The order (KP3, KP4): where the pool is bound to a ledger, that grants the addre
 reserves the addresses of a batch, each for a claim; the objects are created; the claims say that they are served. Only
 one leader can have reserved an address, since the pool's version is named; and a leader that takes over gives a claim
 what is reserved for it. A claim without its finalizer gets that first, with its address. The others name their address
-later (``name_served``): it is for a move to another cluster, and nothing here waits for it. Claims that are paused, as
-at the beginning of a move, name it at once (``NameAddress``).
+later (``name_served``): it is for a move to another cluster, and nothing here waits for it. Until then they have the
+mark ``block-move`` from the webhook, which goes with the same write: clusterctl waits for that. Claims that are paused,
+as at the beginning of a move, name it at once (``NameAddress``).
 """
 
 import asyncio
@@ -32,7 +33,12 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import Unserved
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import is_fit_to_move, reference_of, was_served
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
+    is_fit_to_move,
+    is_named_first,
+    reference_of,
+    was_served,
+)
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_terminating
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
@@ -158,8 +164,8 @@ class AddressGiving:
         return granted
 
     async def _name(self, record: PoolRecord, claim: Object, position: int) -> tuple[Object | None, int]:
-        """Write the address on a claim without its finalizer; return the claim, or nothing if it changed meanwhile."""
-        if has_finalizer(claim):
+        """Write the address on a claim that names it first; return the claim, or nothing if it changed meanwhile."""
+        if has_finalizer(claim) and not is_named_first(claim, position):
             return claim, position
         try:
             return await self.claims.name_address(claim, position), position

@@ -22,6 +22,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     AddressWish,
     RangeWish,
     WishKind,
+    blocks_move,
     foreign_finalizers,
     is_fit_to_move,
     is_picked_here,
@@ -90,6 +91,11 @@ class NameAddress:
 
 
 @dataclass(frozen=True)
+class LetMove:
+    """The claim has no address, and a move may be waiting for it: that goes on, and the claim waits as before."""
+
+
+@dataclass(frozen=True)
 class WithdrawAddresses:
     """These were made for the claim, nobody was told of them, and others have their addresses: they go again."""
 
@@ -142,6 +148,7 @@ Action = (
     | Refuse
     | Adopt
     | NameAddress
+    | LetMove
     | WithdrawAddresses
     | EndRelease
     | GiveBack
@@ -165,6 +172,8 @@ class PoolView:
     """The claims of all pools."""
     is_cluster_paused: Callable[[str, str], bool]
     """Return whether the cluster of a namespace and a name is paused."""
+    has_paused_cluster: Callable[[str], bool]
+    """Return whether any cluster of a namespace is paused, as all of them are at the beginning of a move."""
     has_cluster: Callable[[str, str], bool]
     """Return whether there is a cluster of a namespace and a name."""
     name_holder: Callable[[PoolId, Holder], str]
@@ -200,6 +209,8 @@ def decide(claim: Object, view: PoolView) -> Action:
     """Decide about one claim."""
     if DELETE_FOR_MOVE in annotations_of(claim):
         return Leave("it is being moved")
+    if _holds_up_move(claim, view):
+        return LetMove()
     if _is_paused(claim, view):
         return NameAddress() if _is_unnamed(claim, view) else Leave("it is paused")
     if is_terminating(claim):
@@ -235,13 +246,25 @@ def _is_being_moved(claim: Object, candidates: Sequence[Object], view: PoolView)
     return view.is_moved(id_of(claim)) or any(DELETE_FOR_MOVE in annotations_of(each) for each in candidates)
 
 
+def _holds_up_move(claim: Object, view: PoolView) -> bool:
+    """Return whether a move may be waiting for a claim that has no address to name."""
+    if not blocks_move(claim) or was_served(claim) or is_terminating(claim) or not view.is_served:
+        return False
+    return _is_paused(claim, view) or view.has_paused_cluster(key_of(claim)[0])
+
+
 def _is_unnamed(claim: Object, view: PoolView) -> bool:
-    """Return whether a claim was given an address that was made here, and does not name it yet."""
+    """Return whether a claim was given an address, and does not name it yet; if others made it, a move can do without.
+
+    But a move that waits for the claim is not to wait for the end of the pause.
+    """
     if not was_served(claim) or is_terminating(claim) or not view.is_served:
         return False
     candidates = _candidates(claim, view)
     found = _best(claim, candidates)
-    if found is None or key_of(found)[1] != kind_of(claim).given(claim) or not is_made_here(found):
+    if found is None or key_of(found)[1] != kind_of(claim).given(claim):
+        return False
+    if not is_made_here(found) and not blocks_move(claim):
         return False
     return not is_fit_to_move(claim, position_of(found)) and not _is_being_moved(claim, candidates, view)
 

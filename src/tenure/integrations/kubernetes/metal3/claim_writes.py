@@ -20,8 +20,14 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind, Unserved
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_named, kind_of
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
+    blocks_move,
+    is_named_first,
+    own_address,
+    was_served,
+)
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    BLOCK_MOVE,
     OWN_ADDRESS,
     PICKED_FOR,
     annotations_of,
@@ -44,6 +50,8 @@ from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, R
 from tenure.kernel.addressing.addresses import format_address
 
 LOG = logging.getLogger(__name__)
+
+UNBLOCK: Step = {"op": "remove", "path": pointer("metadata", "annotations", BLOCK_MOVE)}
 
 
 @dataclass
@@ -72,6 +80,11 @@ class ClaimWrites:
         if address is None or position is None or is_terminating(claim) or uid_of(claim) not in owner_uids(address):
             return
         await self._patch_claim(claim, _metadata_steps(claim, position, is_picked=is_made_here(address)))
+
+    async def let_move(self, claim: Object) -> None:
+        """Let a move go on without waiting for a claim; from now on it names an address before it gets it."""
+        picked = {"op": "add", "path": pointer("metadata", "annotations", PICKED_FOR), "value": uid_of(claim)}
+        await self._patch_claim(claim, [picked, UNBLOCK])
 
     async def create_address(self, spec: PoolSpec, pool: Object, claim: Object, position: int) -> Object:
         """Create the object of an address; its name is the lock, so ``ObjectExists`` means that another has it."""
@@ -117,7 +130,8 @@ class ClaimWrites:
         written = False
         position = position_of(address)
         assert position is not None, "only addresses that can be read are adopted"
-        if not has_finalizer(claim) and (steps := _metadata_steps(claim, position, is_picked=False)):
+        names = not has_finalizer(claim) or (not was_served(claim) and is_named_first(claim, position))
+        if names and (steps := _metadata_steps(claim, position, is_picked=False)):
             claim = await self._patch_claim(claim, steps)
             written = True
         if patch := completing_patch(address, pool, claim):
@@ -250,7 +264,8 @@ def has_finalizer(claim: Object) -> bool:
 def _metadata_steps(claim: Object, position: int, *, is_picked: bool) -> list[Step]:
     """Return what must be added to a claim's metadata: the finalizer, its address, and for which uid it was picked.
 
-    An address that was adopted was not picked here, so it is never exchanged for another. Some claims get a label, too.
+    An address that was adopted was not picked here, so it is never exchanged for another. Some claims get a label, too;
+    and a move does not wait for the claim any more.
     """
     annotations = annotations_of(claim)
     wanted = {OWN_ADDRESS: format_address(position)}
@@ -263,6 +278,8 @@ def _metadata_steps(claim: Object, position: int, *, is_picked: bool) -> list[St
     ]
     if not annotations:
         steps = [{"op": "add", "path": "/metadata/annotations", "value": wanted}]
+    if blocks_move(claim):
+        steps.append(UNBLOCK)
     if kind_of(claim).lacks_label(claim):
         steps += label_steps(claim, kind_of(claim).move_label)
     return steps if is_terminating(claim) else steps + finalizer_steps(claim, kind_of(claim).claim_finalizer)

@@ -15,6 +15,7 @@ from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.ipam_samples import ipam_samples
 from tenure.integrations.kubernetes.metal3.ledger.ledger_orphans import LedgerOrphans
+from tenure.integrations.kubernetes.metal3.ledger.move_notes import MoveNotes
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.objects.address_objects import pool_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
@@ -91,9 +92,11 @@ class IpamController:
             self.caches, claims, context.events, self.meter, settings.orphan_grace_s, self._may_release, kinds
         )
         self.ledgers = PoolLedgers(context.client, self.caches, self._check_metal3)
+        self.move_notes = MoveNotes(self.caches, self.ledgers, self._serves)
         self.ledger_orphans = LedgerOrphans(
-            self.caches, self.ledgers, claims, context.events, self.meter, settings.orphan_grace_s, self._may_release_in
-        )
+            self.caches, self.ledgers, claims, context.events, self.meter, self.move_notes, settings.orphan_grace_s,
+            self._may_release_in,
+        )  # fmt: skip
         pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self._orphans_of)
         claims.note_released = pools.note_released
         giving = AddressGiving(
@@ -188,7 +191,8 @@ class IpamController:
             for each in self.others.values():
                 tasks.create_task(each.look_regularly())
             for run in (
-                self.ledgers.run, self.orphans.run, self.ledger_orphans.run, self.stale_marks.run, self.unreadable.run
+                self.ledgers.run, self.orphans.run, self.move_notes.run, self.ledger_orphans.run, self.stale_marks.run,
+                self.unreadable.run,
             ):  # fmt: skip
                 tasks.create_task(_run_part(run))
 

@@ -19,6 +19,7 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     EndRelease,
     GiveBack,
     Leave,
+    LetMove,
     NameAddress,
     PickAny,
     PickWithin,
@@ -296,6 +297,8 @@ class PoolPasses:
                 await self._adopt(view, record, claim, address, surplus)
             case NameAddress():
                 await self.giving.claims.name_given(claim)
+            case LetMove():
+                await self.giving.claims.let_move(claim)
             case WithdrawAddresses(addresses):
                 await self._withdraw(claim, addresses)
             case EndRelease(addresses):
@@ -510,6 +513,7 @@ class PoolPasses:
             addresses_for=caches.objects.addresses_for,
             claims=caches.objects,
             is_cluster_paused=caches.objects.is_cluster_paused,
+            has_paused_cluster=caches.objects.has_paused_cluster,
             has_cluster=caches.objects.has_cluster,
             name_holder=caches.records.name_holder,
             is_moved=caches.departed.is_address_moved,

@@ -6,6 +6,7 @@ import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import IN_CLUSTER, kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    BLOCK_MOVE,
     CLAIM_FINALIZER,
     CLUSTER_API_ADDRESS,
     CLUSTER_API_CLAIM,
@@ -41,6 +42,7 @@ async def test_a_claim_for_our_pool_gets_its_finalizer(reference: dict[str, str]
     claim, _ = await mutated(changed(a_claim(), pool=reference))
 
     assert claim["metadata"]["finalizers"] == [CLAIM_FINALIZER]
+    assert claim["metadata"]["annotations"] == {BLOCK_MOVE: ""}  # until it names its address (KD6)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ HOLDERS = [
 async def test_a_copied_claim_loses_the_address_of_its_original(holder: dict[str, Any]) -> None:
     claim, decision = await mutated(a_claim(annotations=KEPT), view=View([holder]))
 
-    assert claim["metadata"]["annotations"] == {"mine": "stays"}
+    assert claim["metadata"]["annotations"] == {"mine": "stays", BLOCK_MOVE: ""}
     (warning,) = decision.warnings
     assert f"IPAddress p-10-0-0-12 holds 10.0.0.12 for {kind_of(holder).claim.kind} original" in warning
 
@@ -95,7 +97,7 @@ async def test_a_claim_that_was_copied_into_another_namespace_loses_the_address_
     claim, decision = await mutated(copy, view=View([holder], kinds=(IN_CLUSTER,)))
     kept, _ = await mutated(own, view=View([holder], kinds=(IN_CLUSTER,)))
 
-    assert claim["metadata"]["annotations"] == {"mine": "stays"}
+    assert claim["metadata"]["annotations"] == {"mine": "stays", BLOCK_MOVE: ""}
     assert "holds 10.0.0.12 for IPAddressClaim team-a/c" in "".join(decision.warnings)
     assert kept["metadata"]["annotations"] == KEPT
 
@@ -107,7 +109,7 @@ async def test_a_claim_whose_name_the_server_will_make_up_is_judged_like_others(
     stored, _ = await mutated(claim, view=View(HOLDERS))
 
     assert stored["metadata"]["finalizers"] == [CLAIM_FINALIZER]
-    assert stored["metadata"]["annotations"] == {"mine": "stays"}
+    assert stored["metadata"]["annotations"] == {"mine": "stays", BLOCK_MOVE: ""}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     WISHED_ADDRESS,
 )
-from tenure.integrations.kubernetes.runtime.resource_types import uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import uid_of, version_of
 from tests.infrastructure.free_port import free_port
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.ledger.ledger_stage import (
@@ -29,6 +29,7 @@ from tests.integrations.kubernetes.metal3.ledger.ledger_stage import (
     say_where,
     until_held,
 )
+from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1, cluster, install_clusters
 from tests.integrations.kubernetes.metal3.serving import Namespace, RefusedByServer, operator_in, until
 
 GRACE_S = 2.0
@@ -157,25 +158,94 @@ def test_e9_what_is_deleted_for_a_move_stays_held(
 ) -> None:
     """Also when the pool stays for longer than the grace period, as after a move that was killed half way.
 
-    And an operator that has not seen the claim go knows of it.
+    And an operator that has not seen the claim go knows of it, though the one that has died right after that.
     """
+    say_where(unserved, url)
+    bound_pool(unserved, "east")
+    with operator_in(kube, unserved.name, webhooks=False):  # it looks for orphans every 30 s
+        unserved.claim("c1")
+        address = unserved.ip("c1")
+        delete_for_move(unserved, "c1", address)
+        until(lambda: "moved-from" in ledger.holding(NETWORK, address).labels, within_s=5)
+        unserved.claim("c2")
+        assert unserved.ip("c2") != address
+    with operator_in(kube, unserved.name, webhooks=False, orphan_grace_s=GRACE_S):
+        with pytest.raises(AssertionError):
+            until(lambda: owner("east", unserved, "c1") not in held(ledger), within_s=3 * GRACE_S)
+        assert not unserved.status().get("orphans")
+
+
+def delete_for_move(place: Namespace, claim: str, address: str) -> None:
+    """Delete a claim and its address as clusterctl does."""
+    for kind, name in ((IP_ADDRESS, f"p-{address.replace('.', '-')}"), (IP_CLAIM, claim)):
+        place.patch(kind, name, {"metadata": {"annotations": {DELETE_FOR_MOVE: ""}}})
+        place.delete(kind, name)
+        place.patch(kind, name, {"metadata": {"finalizers": None}})
+        place.gone(kind, name)
+
+
+def test_e9_nothing_is_released_that_went_unseen_while_a_cluster_beside_it_is_paused(
+    kube: KubeServer, unserved: Namespace, url: str, ledger: tenure.Ledger
+) -> None:
+    """A move was killed after it had deleted the claim, and no operator ran; the pool itself has no cluster.
+
+    It is listed, and its grace begins when the cluster goes on: the move is repeated after that.
+    """
+    install_clusters(kube)
+    say_where(unserved, url)
+    cluster(unserved, "blue", paused=True)
+    bound_pool(unserved, "east")
+    with operator_in(kube, unserved.name, webhooks=False):
+        unserved.claim("c1")
+        address = unserved.ip("c1")
+    delete_for_move(unserved, "c1", address)
+    with operator_in(kube, unserved.name, webhooks=False, orphan_grace_s=GRACE_S):
+        until(lambda: [each["address"] for each in unserved.status().get("orphans") or ()] == [address])
+        with pytest.raises(AssertionError):
+            until(lambda: not held(ledger), within_s=2 * GRACE_S)
+        unserved.patch(V1BETA1, "blue", {"spec": {"paused": False}})
+        with pytest.raises(AssertionError):
+            until(lambda: not held(ledger), within_s=GRACE_S / 2)
+        until_held(ledger, {})
+
+
+def test_e9_a_claim_that_arrives_says_so_in_the_ledger_also_while_it_is_paused(
+    kube: KubeServer, unserved: Namespace, url: str, ledger: tenure.Ledger
+) -> None:
+    """Its cluster is paused until a move is over, which may have been killed: the source must know of it."""
+    install_clusters(kube)
+    say_where(unserved, url)
+    cluster(unserved, "blue", paused=True)
+    pool = bound_pool(unserved, "east", clusterName="blue")
+    labels = {"claim-uid": "there", "claim-created": "2020-01-01T00:00:00Z", "pool-uid": "there"}
+    ledger.allocate(NETWORK, owner=owner("east", unserved, "c1"), address="10.9.0.17", labels=labels)
+    claim = unserved.claim("c1")
+    references = [
+        {"apiVersion": "ipam.metal3.io/v1alpha1", "kind": kind, "name": name, "uid": uid_of(each)}
+        for kind, name, each in (("IPPool", "p", pool), ("IPClaim", "c1", claim))
+    ]
+    unserved.address("p-10-9-0-17", "10.9.0.17", "c1", ownerReferences=references)
+    with operator_in(kube, unserved.name, webhooks=False, orphan_grace_s=GRACE_S):
+        until(lambda: ledger.holding(NETWORK, "10.9.0.17").labels["pool-uid"] == uid_of(pool))
+
+    assert ledger.holding(NETWORK, "10.9.0.17").labels["claim-uid"] == uid_of(claim)
+    for kind, name, before in ((IP_POOL, "p", pool), (IP_CLAIM, "c1", claim)):
+        assert version_of(unserved.get(kind, name) or {}) == version_of(before)
+
+
+def test_e9_a_mark_that_is_taken_off_is_taken_back_in_the_ledger(
+    kube: KubeServer, unserved: Namespace, url: str, ledger: tenure.Ledger
+) -> None:
+    """A move was killed between the mark and the deletion: what becomes of the claim later on is no move."""
     say_where(unserved, url)
     bound_pool(unserved, "east")
     with operator_in(kube, unserved.name, webhooks=False, orphan_grace_s=GRACE_S):
         unserved.claim("c1")
         address = unserved.ip("c1")
-        for kind, name in ((IP_ADDRESS, f"p-{address.replace('.', '-')}"), (IP_CLAIM, "c1")):
-            unserved.patch(kind, name, {"metadata": {"annotations": {DELETE_FOR_MOVE: ""}}})
-            unserved.delete(kind, name)
-            unserved.patch(kind, name, {"metadata": {"finalizers": None}})
-            unserved.gone(kind, name)
-        unserved.claim("c2")
-        assert unserved.ip("c2") != address
+        unserved.patch(IP_CLAIM, "c1", {"metadata": {"annotations": {DELETE_FOR_MOVE: ""}}})
         until(lambda: "moved-from" in ledger.holding(NETWORK, address).labels)
-    with operator_in(kube, unserved.name, webhooks=False, orphan_grace_s=GRACE_S):
-        with pytest.raises(AssertionError):
-            until(lambda: owner("east", unserved, "c1") not in held(ledger), within_s=3 * GRACE_S)
-        assert not unserved.status().get("orphans")
+        unserved.patch(IP_CLAIM, "c1", {"metadata": {"annotations": {DELETE_FOR_MOVE: None}}})
+        until(lambda: "moved-from" not in ledger.holding(NETWORK, address).labels)
 
 
 def test_a_claim_that_vanishes_is_listed_as_an_orphan_and_released_after_a_while(

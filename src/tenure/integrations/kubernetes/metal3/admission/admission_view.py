@@ -7,7 +7,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Cl
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, is_terminating, mapping
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, SpecFault
-from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, label_steps
+from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, label_steps, pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest
 
@@ -103,6 +103,17 @@ def finalizer_step(object: Object, finalizer: str) -> list[Step]:
     if not metadata or not isinstance(metadata.get("finalizers") or [], list):
         return []
     return finalizer_steps(object, finalizer)
+
+
+def annotation_step(object: Object, name: str) -> list[Step]:
+    """Return the step that gives a new object an annotation without a value; none, if the object has it."""
+    metadata = mapping(object, "metadata")
+    annotations = metadata.get("annotations") or {}
+    if not metadata or not isinstance(annotations, dict) or name in annotations:
+        return []
+    if not annotations:
+        return [{"op": "add", "path": "/metadata/annotations", "value": {name: ""}}]
+    return [{"op": "add", "path": pointer("metadata", "annotations", name), "value": ""}]
 
 
 def label_step(object: Object, label: str) -> list[Step]:

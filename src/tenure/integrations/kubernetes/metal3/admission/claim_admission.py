@@ -4,6 +4,7 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     AdmissionView,
     Defaults,
     Judgement,
+    annotation_step,
     finalizer_step,
     in_its_namespace,
     is_judged,
@@ -14,6 +15,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Re
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import claim_ranges, reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    BLOCK_MOVE,
     OWN_ADDRESS,
     PICKED_FOR,
     WISHED_ADDRESS,
@@ -30,17 +32,20 @@ from tenure.kernel.errors import Invalid
 
 
 def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
-    """Return what a new claim gets: finalizer and label; and what it loses: an address that came with a copied text."""
+    """Return what a new claim gets: finalizer, label, mark; and what it loses: an address that a copied text has."""
     claim = in_its_namespace(request)
     reference = reference_of(claim)
     # The claim of another controller, or for a pool that it cannot have, would keep the finalizer for ever (KP3).
     if request.before is not None or reference is None or not view.is_open_to(reference.pool, request.namespace):
         return Defaults([], [])
     steps = []
-    if view.serves_kind(kind_of(claim)) and view.serves(request.namespace, mapping(claim, "metadata", "labels")):
+    is_ours = view.serves_kind(kind_of(claim)) and view.serves(request.namespace, mapping(claim, "metadata", "labels"))
+    if is_ours:
         steps += finalizer_step(claim, kind_of(claim).claim_finalizer)
         steps += label_step(claim, kind_of(claim).move_label)
     holder = _holder_of_copy(claim, reference, view)
+    if is_ours and (holder is not None or OWN_ADDRESS not in mapping(claim, "metadata", "annotations")):
+        steps += annotation_step(claim, BLOCK_MOVE)  # a move is to wait until the claim names its address (KD6)
     if holder is None:
         return Defaults(steps, [])
     annotations, id = mapping(claim, "metadata", "annotations"), claim_id_of(holder)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tenure.integrations.kubernetes.metal3.caches.followed_objects import FollowedObjects, is_paused
 from tenure.integrations.kubernetes.metal3.caches.pool_records import PoolRecords
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
 from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
@@ -27,9 +28,15 @@ class ChangedClusters:
             if reference is not None:
                 self.records.of(reference.pool).dirty.add(id_of(claim))
                 pools.add(reference.pool)
+        if delta.after is not None and is_paused(delta.after):
+            pools |= self._waited_for(delta.key[0])
         for pool in pools:
             self.records.of(pool).look_again()
             self.records.status_due(pool)
+
+    def _waited_for(self, namespace: str) -> set[PoolId]:
+        """Return the pools with claims of a namespace that wait: a move may have begun, and wait for them."""
+        return {pool for pool, record in self.records if any(id.namespace == namespace for id in record.unsettled)}
 
 
 def _standing(cluster: Object | None) -> tuple[str, bool] | None:

@@ -92,7 +92,7 @@ class FollowedObjects:
         self.addresses = group(IP_ADDRESS, of_addresses)
         self.cluster_api_claims = found(CLUSTER_API_CLAIM, of_claims)
         self.cluster_api_addresses = found(CLUSTER_API_ADDRESS, of_addresses)
-        self.clusters = found(CLUSTER)
+        self.clusters = found(CLUSTER, {"paused": _place_of_paused})
         self.in_cluster_pools = {each: found(each) for each in self._in_cluster_types()}
         self.pools = PoolGroups(
             {IP_POOL.kind: self.ip_pools, **{kind.kind: group for kind, group in self.in_cluster_pools.items()}}
@@ -264,6 +264,10 @@ class FollowedObjects:
         cluster = self.clusters.get((namespace, name))
         return cluster is not None and is_paused(cluster)
 
+    def has_paused_cluster(self, namespace: str) -> bool:
+        """Return whether any cluster of a namespace is paused, as all of them are by a move. O(1)."""
+        return bool(self.clusters.by_index("paused", namespace))
+
     def has_cluster(self, namespace: str, name: str) -> bool:
         """Return whether there is such a cluster."""
         return self.clusters.get((namespace, name)) is not None
@@ -276,6 +280,10 @@ def _why_unread(group: Group) -> str:
 def is_paused(cluster: Object) -> bool:
     """Return whether a cluster is paused."""
     return field(cluster, "spec", "paused") is True or PAUSED in annotations_of(cluster)
+
+
+def _place_of_paused(cluster: Object) -> Iterable[str]:
+    return (key_of(cluster)[0],) if is_paused(cluster) else ()
 
 
 def _uid(object: Object) -> Iterable[str]:

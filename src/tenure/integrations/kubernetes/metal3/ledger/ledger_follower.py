@@ -20,6 +20,7 @@ from tenure.integrations.kubernetes.metal3.ledger_state import (
     is_written_on,
 )
 from tenure.integrations.kubernetes.metal3.objects.address_objects import position_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import now_text
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import claim_of_owner, ledger_owner
@@ -246,6 +247,10 @@ class LedgerFollower:
         self._state.rows[row.owner] = row
         self._caches.records.of(self._key).book.hold((LEDGER, self._holder_name(row)), row.position)
 
+    def row_of_claim(self, claim: ClaimId) -> LedgerRow | None:
+        """Return what the ledger holds under the name of a claim, or nothing. O(1)."""
+        return self._state.rows.get(ledger_owner(self.binding.realm, claim))
+
     def remove(self, row: LedgerRow) -> None:
         """Enter that the ledger holds an address no more. O(log n)."""
         self.mirror.remove(row.position)
@@ -277,7 +282,7 @@ class LedgerFollower:
             claim = owner_of(address, self._caches.objects)
             if claim is None or pool is None:
                 continue
-            row = self._state.rows.get(ledger_owner(self.binding.realm, id_of(claim)))
+            row = self.row_of_claim(id_of(claim))
             is_kept = row is not None and row.position == position_of(address)
             if row is None or not is_kept or not is_written_on(row, claim, uid_of(pool)):
                 record.dirty.add(id_of(claim))

@@ -2,18 +2,20 @@
 
 A claim that is deleted is released in order, and leaves nothing. Here is what else becomes of claims: finalizers taken
 away by force, objects deleted with their definition, a grant of a leader that was frozen meanwhile. What was moved to
-another cluster is no orphan: that cluster has written its own pool on the holding, or is about to.
+another cluster is no orphan: that cluster has written its own pool on the holding, or is about to (``MoveNotes``).
+Where nobody saw a claim go, nothing is released as long as a move may be under way.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
+from tenure.integrations.kubernetes.metal3.ledger.move_notes import MoveNotes
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerRow, LedgerTrouble
 from tenure.integrations.kubernetes.metal3.objects.address_objects import address_name
@@ -41,6 +43,7 @@ class OrphanedRow:
 
     row: LedgerRow
     since: float
+    """When its grace has begun: when it was found, or could be released first."""
     since_text: str = field(default_factory=now_text)
 
 
@@ -53,6 +56,7 @@ class LedgerOrphans:
     claims: ClaimWrites
     events: EventRecorder
     meter: IpamMeter
+    moves: MoveNotes
     grace_s: float
     may_release: Callable[[PoolId], bool] = lambda pool: True
     """Return whether a pool is ours, and not paused."""
@@ -77,7 +81,7 @@ class LedgerOrphans:
 
     async def look(self, pool: PoolId) -> None:
         """Find the orphans of a pool, report new ones, and release those whose time has come. O(n) of its holdings."""
-        await self._note_moved(pool)
+        await self.moves.look(pool)
         before = self.found.get(pool, {})
         rows = {row.position: row for row in self._orphans(pool)}
         same = {at: each for at, each in before.items() if at in rows and rows[at].generation == each.row.generation}
@@ -87,21 +91,21 @@ class LedgerOrphans:
             self.caches.records.status_due(pool)
         for each in new.values():
             self._report(pool, each.row)
-        for each in same.values():
-            if time.monotonic() - each.since >= self.grace_s and self.may_release(pool):
-                await self._release(pool, each.row)
+        await self._release_due(pool, same.values())
 
-    async def _note_moved(self, pool: PoolId) -> None:
-        """Write on holdings that their claims were moved: this process may be gone before the target has its own."""
-        found, state = self.caches.objects.pools.get(pool), self.caches.records.of(pool).ledger
-        if found is None or state.away:
+    async def _release_due(self, pool: PoolId, orphans: Collection[OrphanedRow]) -> None:
+        """Release those whose time has come; it begins when a pause is over, or what may be a move.
+
+        A move that was killed is repeated after its cluster was set going again: nothing may go in between.
+        """
+        if not orphans:
             return
-        for row in [each for each in state.rows.values() if self.caches.departed.was_moved(each.claim_uid)]:
-            if row.pool_uid == uid_of(found) and not row.is_moved:
-                try:
-                    await self.ledgers.note_moved(pool, row)
-                except LedgerTrouble as error:
-                    LOG.warning("%s was moved: %s", row.owner, error)
+        is_held = not self.may_release(pool) or self.moves.is_move_near(pool, [each.row for each in orphans])
+        for each in orphans:
+            if is_held:
+                each.since = time.monotonic()
+            elif time.monotonic() - each.since >= self.grace_s:
+                await self._release(pool, each.row)
 
     def _orphans(self, pool: PoolId) -> Iterator[LedgerRow]:
         """Yield the holdings that this very pool has made for claims that are gone without a release."""
@@ -109,8 +113,7 @@ class LedgerOrphans:
         if found is None or state.away or DELETE_FOR_MOVE in annotations_of(found):
             return
         for row in state.rows.values():
-            is_moved = row.is_moved or self.caches.departed.was_moved(row.claim_uid)
-            is_ours = row.pool_uid == uid_of(found) and not is_moved
+            is_ours = row.pool_uid == uid_of(found) and not row.is_moved and not self.moves.is_going(row)
             if (
                 is_ours
                 and not self.caches.objects.lives(row.claim_uid)

@@ -15,6 +15,7 @@ a row of another pool's uid     no orphan of ours: the claim was moved, and live
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ledger.ledger_follower import LedgerFollower
@@ -135,16 +136,21 @@ class PoolLedgers:
         await self._release(self._follower(pool), row, "claim gone")
 
     async def note_moved(self, pool: PoolId, row: LedgerRow) -> None:
-        """Write on a holding that its claim was deleted for a move, for leaders that did not see it go (E9)."""
+        """Write on a holding that its claim is deleted for a move, for leaders that do not see it go (E9)."""
+        await self._label(pool, row, add_labels={MOVED_FROM: row.pool_uid})
+
+    async def note_stays(self, pool: PoolId, row: LedgerRow) -> None:
+        """Write on a holding that its claim is not moved after all."""
+        await self._label(pool, row, remove_labels=[MOVED_FROM])
+
+    async def _label(self, pool: PoolId, row: LedgerRow, **labels: Any) -> None:
         self._check()
         follower = self._follower(pool)
         network, address = follower.binding.network, format_address(row.position)
-        noted = await follower.ask(
-            lambda ledger: ledger.modify_holding(
-                network, address, owner=row.owner, generation=row.generation, add_labels={MOVED_FROM: row.pool_uid}
-            )
+        labelled = await follower.ask(
+            lambda ledger: ledger.modify_holding(network, address, owner=row.owner, generation=row.generation, **labels)
         )
-        follower.enter(noted)
+        follower.enter(labelled)
 
     async def _release(self, follower: LedgerFollower, row: LedgerRow, request: str) -> None:
         self._check()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import Reference
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    BLOCK_MOVE,
     OWN_ADDRESS,
     PICKED_FOR,
     PROPAGATION_FINALIZERS,
@@ -79,7 +80,18 @@ def own_address(claim: Object) -> int | None:
 
 def is_fit_to_move(claim: Object, position: int | None) -> bool:
     """Return whether a claim says all that a move to another cluster needs: the address that it has, and a label."""
-    return own_address(claim) == position and not kind_of(claim).lacks_label(claim)
+    is_named = own_address(claim) == position and not blocks_move(claim)
+    return is_named and not kind_of(claim).lacks_label(claim)
+
+
+def blocks_move(claim: Object) -> bool:
+    """Return whether a move waits for the claim: new claims have that mark until they name their address."""
+    return BLOCK_MOVE in annotations_of(claim)
+
+
+def is_named_first(claim: Object, position: int) -> bool:
+    """Return whether a claim is to name an address before it is given: a move did not wait for it, and may go on."""
+    return is_picked_here(claim) and own_address(claim) != position and not blocks_move(claim)
 
 
 def is_picked_here(claim: Object) -> bool:
