@@ -139,7 +139,8 @@ class PoolWrites:
 
     async def _note_released(self, key: PoolId, addresses: Iterable[Object]) -> None:
         pool, spec = self.caches.objects.pools.get(key), self.caches.records.of(key).book.spec
-        assert pool is not None
+        if pool is None or not self.notes_releases(key):
+            return  # it went, or began to, while others were noted
         until = math.ceil(time.time() + spec.cooling_s)
         released = [
             CoolingAddress(until, position, claim_id_of(each))
