@@ -287,6 +287,14 @@ class CachedView:
         """Return the IPAddress objects that name a claim."""
         return self._caches.objects.addresses_of_kind(kind_named(claim)).by_index("claim", "/".join(claim.key))
 
+    def claim(self, id: ClaimId) -> Object | None:
+        """Return a claim, or nothing."""
+        return self._caches.objects.claim(id)
+
+    def claim_of_uid(self, uid: str) -> Object | None:
+        """Return the claim of a uid, or nothing."""
+        return self._caches.objects.claim_of_uid(uid)
+
 
 async def _run_part(run: Callable[[], Awaitable[None]]) -> None:
     """Run a part until cancelled, also where another controller is found while it writes."""
