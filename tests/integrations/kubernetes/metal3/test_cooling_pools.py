@@ -4,6 +4,7 @@ The passes run over objects in memory, so that writes and clocks are the test's;
 server.
 """
 
+import asyncio
 import time
 from typing import Any
 
@@ -188,6 +189,21 @@ async def test_6_8_a_pool_with_a_ledger_or_one_that_goes_notes_nothing(now: list
     await stage.settle()
 
     assert stage.objects == {}
+
+
+async def test_6_8_a_pool_that_goes_by_force_while_others_are_noted_fails_nothing(now: list[float]) -> None:
+    stage = Stage()
+    stage.pool(**COOL)
+    await served(stage, "a")
+    address = stage.objects["ipaddresses", "p-10-0-0-1"]
+    async with stage.caches.records.of(POOL).noting:
+        noting = asyncio.create_task(stage.passes.giving.pools.note_released([address]))
+        await asyncio.sleep(0)
+        stage.remove(IP_POOL, "p")
+        stage.writes.clear()
+    await noting
+
+    assert stage.writes == []
 
 
 async def test_6_8_of_too_many_the_oldest_make_room(now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_POOL,
     OWN_ADDRESS,
     PAUSED,
+    PICKED_FOR,
     annotations_of,
 )
 from tenure.integrations.kubernetes.runtime.api_client import MERGE_PATCH, ApiClient
@@ -96,3 +97,15 @@ def blocks_or_names(place: Namespace, claim: str) -> tuple[bool, bool]:
     """Return whether a move waits for a claim, and whether the claim names an address."""
     annotations = annotations_of(place.get(IP_CLAIM, claim) or {})
     return BLOCK_MOVE in annotations, OWN_ADDRESS in annotations
+
+
+def test_kd6_a_claim_that_brings_an_address_which_another_has_waits_for_it(served: Namespace) -> None:
+    """The webhook does not take it for a copy of that other claim: the machine of each runs with its address."""
+    served.pool("p", "10.0.0.1-10.0.0.9")
+    served.claim("here")
+    assert served.ip("here") == "10.0.0.1"
+    brought = {OWN_ADDRESS: "10.0.0.1", PICKED_FOR: "a-uid-of-another-cluster"}
+    move({"metadata": {"name": "moved", "annotations": brought}, "spec": {"pool": {"name": "p"}}}, served)
+    assert "10.0.0.1" in served.message("moved")
+    served.delete(IP_CLAIM, "here")
+    assert served.ip("moved") == "10.0.0.1"

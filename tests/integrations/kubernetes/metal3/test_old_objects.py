@@ -1,11 +1,15 @@
 """Objects from before the webhooks: whatever they say, nothing crashes, others go on, and an event says why."""
 
+import contextlib
+import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS
+from tenure.integrations.kubernetes.runtime import packed_objects
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.cluster_api_user import ClusterApiUser
@@ -48,6 +52,52 @@ def test_an_annotation_with_rubbish_is_answered_and_holds_up_nobody(
         unserved.patch(IP_CLAIM, "c1", {"metadata": {"annotations": {"ipAddress": "10.0.0.7"}}})
         assert unserved.ip("c1") == "10.0.0.7"
         assert "errorMessage" not in (unserved.get(IP_CLAIM, "c1") or {})["status"]
+
+
+def nested(levels: int) -> Object:
+    """Return an object of so many levels."""
+    found: Object = {}
+    for _ in range(levels):
+        found = {"below": found}
+    return found
+
+
+@contextlib.contextmanager
+def reading_deeply() -> Iterator[None]:
+    """Let the JSON of the standard library, by which tests ask the server, go as deep as the server does."""
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(usual)
+
+
+def test_objects_that_are_nested_deeply_hide_and_hold_up_no_others(
+    kube: KubeServer, unserved: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the definition keeps unknown fields, the server takes 10,000 levels; orjson reads 1,024 and writes 254."""
+    monkeypatch.setattr(packed_objects, "RECENT", 2)
+    unserved.pool("p", "10.0.0.1-10.0.0.9")
+    bombs = {f"deep-{levels}": levels for levels in (300, 900, 3_000)}
+    with reading_deeply():
+        for name, levels in bombs.items():
+            unserved.create(IP_CLAIM, name, {"pool": {"name": "p"}, "owner": nested(levels)})
+    with operator_in(kube, unserved.name, webhooks=False):
+        for number in range(4):
+            unserved.claim(f"c{number}")
+        given = {unserved.ip(f"c{number}") for number in range(4)}
+        with reading_deeply():
+            given |= {unserved.ip(name) for name in bombs}
+        assert given == {f"10.0.0.{number}" for number in range(1, 8)}
+        unserved.patch(IP_POOL, "p", {"status": {"allocations": nested(300)}}, "status")
+    with operator_in(kube, unserved.name, webhooks=False):
+        unserved.claim("c4")
+        assert unserved.ip("c4") not in given
+        with reading_deeply():
+            for name in ("c0", *bombs):
+                unserved.delete(IP_CLAIM, name)
+                unserved.gone(IP_CLAIM, name)
 
 
 def test_addresses_and_claims_that_name_nothing_are_left_alone(kube: KubeServer, unserved: Namespace) -> None:

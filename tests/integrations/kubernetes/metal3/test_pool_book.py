@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
+from tenure.integrations.kubernetes.metal3.objects.in_cluster_spec import read_prefix_pool
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_book import (
     CLAIM,
@@ -110,6 +111,20 @@ def test_a_pool_of_both_families_counts_each() -> None:
     book.hold((OBJECT, "b"), parse_address("10.0.0.1"))
     assert (book.free_of(Family.IPV4), book.free_of(Family.IPV6)) == (3, 254)
     assert (book.spec.size_of(Family.IPV4), book.spec.size_of(Family.IPV6)) == (4, 255)
+
+
+@pytest.mark.parametrize("is_laid_first", [True, False])
+def test_two_objects_in_one_prefix_are_doubled_whether_the_pool_is_seen_before_them_or_not(is_laid_first: bool) -> None:
+    """Which address lies in which prefix is known with the pool."""
+    book, reading = PoolBook(), read_prefix_pool({"prefixes": ["fd00::/62"]})
+    if is_laid_first:
+        book.lay(reading)
+    for name, address in (("a", "fd00::"), ("b", "fd00::1"), ("c", "fd00:0:0:1::")):
+        book.hold((OBJECT, name), parse_address(address))
+    book.lay(reading)
+    assert book.doubled == {parse_address("fd00::")}
+    book.drop((OBJECT, "b"))
+    assert book.doubled == set()
 
 
 @pytest.mark.parametrize("strategy", ["sequential", "random"])

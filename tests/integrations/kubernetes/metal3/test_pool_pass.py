@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+from typing import cast
 
 import pytest
 
 from tenure.integrations.kubernetes.metal3 import pool_pass, pool_writes
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
 from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolView, decide
+from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     ADDRESS_FINALIZER,
@@ -955,6 +957,31 @@ async def test_a_claim_that_goes_between_its_pick_and_the_reservation_takes_no_o
     await stage.settle()
 
     assert [bool(stage.status(name).get("address")) for name in ("w1", "w3")] == [True, True]
+
+
+class LeavingLedgers:
+    """Ledgers that grant everything; a claim goes while its grant is on its way."""
+
+    def __init__(self, stage: Stage, leaves: str) -> None:
+        self._stage = stage
+        self._leaves = leaves
+
+    async def grant(self, pool: PoolId, claim: Object, position: int) -> None:
+        await asyncio.sleep(0)
+        if key_of(claim)[1] == self._leaves:
+            self._stage.remove(IP_CLAIM, self._leaves)
+
+
+async def test_a_claim_that_goes_while_a_ledger_grants_its_address_fails_no_other_of_its_batch() -> None:
+    stage = Stage()
+    stage.pool(tenure={"ledger": {"network": "machines", "realm": "east", "secretName": "ledger"}})
+    stage.caches.records.of(POOL).ledger.away = ""
+    stage.passes.giving.ledgers = cast(PoolLedgers, LeavingLedgers(stage, "b"))
+    for name in "abc":
+        stage.claim(name)
+    await stage.passes.settle(POOL)
+
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1", "p-10-0-0-3": "10.0.0.3"}
 
 
 async def test_an_error_that_nobody_foresaw_takes_no_claim_out_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:

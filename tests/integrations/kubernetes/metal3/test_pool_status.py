@@ -5,6 +5,7 @@ from typing import Any
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import STORED_INDEXES, WHOLE_AGAIN
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.metal3.pool_room import STORED_BYTES
 from tenure.integrations.kubernetes.metal3.pool_status import (
     LARGEST,
     LeaderNotes,
@@ -29,7 +30,20 @@ def test_kd4_indexes_are_empty_above_5000_entries_and_whole_again_below_4500() -
         (STORED_INDEXES, True),
     ]:  # fmt: skip
         record.indexes = {f"c{number}": "10.0.0.1" for number in range(count)}
-        shown = dict(shown_indexes(record, pool(**status)))
+        shown = dict(shown_indexes(record, pool(**status), {"conditions": []}))
+        status = {"indexes": shown, "lastUpdated": "2020-01-01T00:00:00Z"}
+        assert len(shown) == (count if is_whole else 0)
+
+
+def test_kd4_indexes_without_room_are_empty_and_whole_again_below_nine_tenths_of_it() -> None:
+    """Names of claims are as long as they like, and users write into a pool as well."""
+    record, status = PoolRecord(), dict[str, Any]()
+    own: dict[str, Any] = {"cooling": []}
+    entry = len('"c1000":"10.0.0.1",')
+    metadata = {"name": "p", "namespace": "n", "annotations": {"mine": "x" * (STORED_BYTES - 4_000 * entry)}}
+    for count, is_whole in [(3_990, True), (4_000, False), (3_700, False), (3_500, True), (3_990, True)]:
+        record.indexes = {f"c{1_000 + number}": "10.0.0.1" for number in range(count)}
+        shown = dict(shown_indexes(record, {"metadata": metadata, "status": status}, own))
         status = {"indexes": shown, "lastUpdated": "2020-01-01T00:00:00Z"}
         assert len(shown) == (count if is_whole else 0)
 

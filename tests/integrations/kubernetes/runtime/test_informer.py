@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -11,7 +13,7 @@ from aiohttp import web
 from tenure.integrations.kubernetes.runtime.api_client import TRIES, ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
-from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.object_cache import Delta, ObjectCache
 from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tests.integrations.kubernetes.runtime.crooked_server import (
@@ -396,6 +398,41 @@ async def test_a_handler_that_fails_keeps_nothing_from_the_others(server: Crooke
 
     assert [delta.key[1] for delta in followed.deltas] == ["a", "b", "c"]
     assert followed.meter.relists == {"things.example.org": 1}
+
+
+async def test_an_object_that_is_too_deep_hides_no_other(server: CrookedServer) -> None:
+    """A definition that keeps unknown fields takes 10,000 levels."""
+    bomb = b'{"a":' * 3_000 + b"1" + b"}" * 3_000
+    deep, watched = (json.dumps({**made(name, version), "spec": 0}).encode() for name, version in (("a", 5), ("c", 8)))
+    listed = json.dumps(made("b", 6)).encode() + b"," + deep.replace(b'"spec": 0', b'"spec": ' + bomb)
+    event = b'{"type": "ADDED", "object": ' + watched.replace(b'"spec": 0', b'"spec": ' + bomb) + b"}"
+    server.answers = [
+        says(b'{"metadata": {"resourceVersion": "7"}, "items": [' + listed + b"]}"),
+        watches(event, ("ADDED", made("d", 9)), then="silent"),
+    ]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.names == {"b": 6, "a": 5, "c": 8, "d": 9})
+
+    assert followed.meter.relists == {"things.example.org": 1}
+
+
+async def test_a_cache_that_fails_is_listed_again_and_the_log_says_why(
+    server: CrookedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    replace, failures = ObjectCache.replace, iter([RuntimeError("broken on purpose")])
+
+    def failing(*words: Any, **more: Any) -> list[Delta]:
+        if error := next(failures, None):
+            raise error
+        return replace(*words, **more)
+
+    monkeypatch.setattr(ObjectCache, "replace", failing)
+    server.answers = [page(7, made("a", 5)), page(8, made("a", 5))]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.names == {"a": 5})
+
+    assert "things.example.org: it is listed again" in caplog.text
+    assert "broken on purpose" in caplog.text
 
 
 async def test_a_comparison_of_a_kind_that_goes_meanwhile_brings_nothing_back(server: CrookedServer) -> None:

@@ -59,6 +59,42 @@ def test_objects_that_differ_much_from_the_first_are_kept_as_well() -> None:
     assert objects.get(("", "large")) == large
 
 
+def nested(levels: int) -> object:
+    """Return an object of so many levels."""
+    found: object = "deepest"
+    for _ in range(levels):
+        found = {"below": found}
+    return found
+
+
+@pytest.mark.parametrize("recent", [0, 3])
+def test_an_object_that_is_too_deep_to_be_packed_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch, recent: int) -> None:
+    """Orjson reads three times as many levels as it writes."""
+    monkeypatch.setattr(packed_objects, "RECENT", recent)
+    objects = PackedObjects()
+    deep = {**made(0), "spec": nested(300)}
+    objects.put(deep)
+    for number in range(1, 8):
+        objects.put(made(number))
+
+    assert objects.get(("metal", "a0")) == deep
+    assert list(objects) == [deep, *(made(number) for number in range(1, 8))]
+    objects.put(made(0, version=2))
+    for number in range(1, 8):
+        objects.get(("metal", f"a{number}"))
+    assert objects.get(("metal", "a0")) == made(0, version=2)
+
+
+def test_an_object_that_is_too_deep_to_be_packed_can_be_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_objects, "RECENT", 0)
+    objects = PackedObjects()
+    objects.put({**made(0), "spec": nested(300)})
+    objects.remove(("metal", "a0"))
+    objects.put(made(0))
+
+    assert list(objects) == [made(0)]
+
+
 def test_many_objects_take_little_room_each() -> None:
     """Parsed, each would take some 3 KB."""
     objects = PackedObjects()

@@ -125,14 +125,16 @@ class AddressGiving:
         named = await asyncio.gather(*(self._name(record, claim, position) for claim, position in takes))
         chosen = []
         for claim, position in named:
-            if claim is None or self.caches.objects.claim_of_uid(uid_of(claim)) is None:
+            if claim is None or not self._is_there(claim):
                 continue  # it changed meanwhile, or it went
             if self._is_to_be_had(view, record, claim, position):
                 chosen.append((claim, position))
             else:
                 self.look_again(view, record, claim)
         if self.ledgers is not None and record.book.spec.ledger is not None:
-            chosen = await self._granted(self.ledgers, view, record, chosen)
+            granted = await self._granted(self.ledgers, view, record, chosen)
+            # What the ledger has granted to a claim that went meanwhile is released with it, or found as an orphan.
+            chosen = [(claim, position) for claim, position in granted if self._is_there(claim)]
         pool = await self._reserve(view, record, chosen) if chosen else None
         if pool is not None:
             says = len(chosen) <= FEW
@@ -140,6 +142,9 @@ class AddressGiving:
                 partial(self.guarded, record, claim, partial(self._give, view, record, pool, claim, position, says))
                 for claim, position in chosen
             )
+
+    def _is_there(self, claim: Object) -> bool:
+        return self.caches.objects.claim_of_uid(uid_of(claim)) is not None
 
     async def _granted(
         self, ledgers: PoolLedgers, view: PoolView, record: PoolRecord, chosen: list[tuple[Object, int]]

@@ -183,6 +183,10 @@ class IpamController:
         except (ApiError, ApiUnreachable, ValueError) as error:
             LOG.warning("the caches cannot be compared with the server: %s", error)
             return False
+        except Exception:
+            # Another leader would meet the same object.
+            LOG.exception("the caches cannot be compared with the server")
+            return False
         return True
 
     async def _serve(self) -> None:
@@ -288,6 +292,14 @@ class CachedView:
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects that name a claim."""
         return self._caches.objects.addresses_of_kind(kind_named(claim)).by_index("claim", "/".join(claim.key))
+
+    def claim(self, id: ClaimId) -> Object | None:
+        """Return a claim, or nothing."""
+        return self._caches.objects.claim(id)
+
+    def claim_of_uid(self, uid: str) -> Object | None:
+        """Return the claim of a uid, or nothing."""
+        return self._caches.objects.claim_of_uid(uid)
 
 
 async def _run_part(run: Callable[[], Awaitable[None]]) -> None:

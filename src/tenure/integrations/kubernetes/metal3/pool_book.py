@@ -139,6 +139,7 @@ class PoolBook:
             self._line_of[family_of(piece.first)] += piece.count
         self._count_held()
         given = [position for position in self._at if self._objects_at(position)]
+        self.doubled = {position for position in given if self._objects_at(position) > 1}
         self.outside = {position for position in given if self._is_outside(position)}
         self.off_line = {position for position in given if not self.is_on_line(position)}
         # Without what the plan of a ledger keeps back: nobody is asked to leave that.

@@ -20,6 +20,7 @@ from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, pool_kind_of
 from tenure.integrations.kubernetes.metal3.pool_book import OBJECT, PoolBook, object_key
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.metal3.pool_room import AGAIN, bytes_of, bytes_of_indexes, room_of
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, format_address
 
@@ -40,11 +41,15 @@ class LeaderNotes(NamedTuple):
     remembered: list[Object]
 
 
-def shown_indexes(record: PoolRecord, pool: Object) -> Mapping[str, str]:
-    """Return what ``status.indexes`` is to say: an object of too many entries could not be stored any more (KD4)."""
+def shown_indexes(record: PoolRecord, pool: Object, own: Object) -> Mapping[str, str]:
+    """Return what ``status.indexes`` is to say beside ``status.tenure``; nothing, if it has no room there (KD4)."""
     was_emptied = bool(text(pool, "status", "lastUpdated")) and not field(pool, "status", "indexes")
-    limit = WHOLE_AGAIN if was_emptied else STORED_INDEXES
-    return record.indexes if len(record.indexes) <= limit else {}
+    if len(record.indexes) > (WHOLE_AGAIN if was_emptied else STORED_INDEXES):
+        return {}
+    is_cramped = not own
+    room = room_of(pool, is_cramped=is_cramped) - bytes_of([own.get(name) for name in ("reserving", "cooling")])
+    taken = bytes_of_indexes(record.indexes, is_cramped=is_cramped)
+    return record.indexes if taken <= (room * AGAIN if was_emptied else room) else {}
 
 
 def own_status(
@@ -172,7 +177,7 @@ def problem_of(
 def status_changes(record: PoolRecord, pool: Object, own: Object) -> Object:
     """Return the fields of a merge patch that make the status what it should be; nothing if it is that already."""
     is_counted = pool_kind_of(pool).counts_addresses
-    changes = _counted(record, pool, own) if is_counted else _listed(pool, shown_indexes(record, pool))
+    changes = _counted(record, pool, own) if is_counted else _listed(pool, shown_indexes(record, pool, own))
     own = {name: value for name, value in own.items() if not is_counted or name != "conditions"}
     before_own = field(pool, "status", "tenure") or {}
     changed = {name: value for name, value in own.items() if before_own.get(name) != value}

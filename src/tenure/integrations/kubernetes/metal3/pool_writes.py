@@ -33,7 +33,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     mapping,
     text,
 )
-from tenure.integrations.kubernetes.metal3.objects.listed_entries import as_annotation, last_that_fit
+from tenure.integrations.kubernetes.metal3.objects.listed_entries import as_annotation, last_that_fit, last_within
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
@@ -46,6 +46,7 @@ from tenure.integrations.kubernetes.metal3.objects.reservations import kinds_in,
 from tenure.integrations.kubernetes.metal3.pool_book import RESERVED
 from tenure.integrations.kubernetes.metal3.pool_overlaps import overlap_text
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
+from tenure.integrations.kubernetes.metal3.pool_room import bytes_of, room_of
 from tenure.integrations.kubernetes.metal3.pool_status import (
     OVERLAPPING,
     REALM_SHARED,
@@ -54,6 +55,7 @@ from tenure.integrations.kubernetes.metal3.pool_status import (
     is_condition,
     own_status,
     problem_of,
+    shown_indexes,
     status_changes,
 )
 from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
@@ -139,7 +141,8 @@ class PoolWrites:
 
     async def _note_released(self, key: PoolId, addresses: Iterable[Object]) -> None:
         pool, spec = self.caches.objects.pools.get(key), self.caches.records.of(key).book.spec
-        assert pool is not None
+        if pool is None or not self.notes_releases(key):
+            return  # it went, or began to, while others were noted
         until = math.ceil(time.time() + spec.cooling_s)
         released = [
             CoolingAddress(until, position, claim_id_of(each))
@@ -185,8 +188,18 @@ class PoolWrites:
     ) -> LeaderNotes:
         """Return what a pool keeps for its leaders."""
         reserved = {**self._still_reserved(key, pool), **(chosen or {})}
-        cooling = self._cooling(key, pool, released)
-        return LeaderNotes(self._reserving(pool, reserved), cooling, self._remembered(key, released))
+        reserving = self._reserving(pool, reserved)
+        cooling = self._cooling(key, pool, released, room_of(pool) - bytes_of(reserving))
+        notes = LeaderNotes(reserving, cooling, self._remembered(key, released))
+        return notes._replace(remembered=last_within(notes.remembered, self._left_room(key, pool, notes)))
+
+    def _left_room(self, key: PoolId, pool: Object, notes: LeaderNotes) -> int:
+        """Return how many bytes are left in a pool for what it remembers, beside all else that it lists."""
+        if not notes.remembered:
+            return 0
+        shown = shown_indexes(self.caches.records.of(key), pool, notes._asdict())
+        listed = (notes.reserving, notes.cooling, dict(shown))
+        return room_of(pool) - sum(map(bytes_of, listed))
 
     def _remembered(self, key: PoolId, released: Iterable[CoolingAddress]) -> list[Object]:
         """Return which claims had which addresses, of a sticky pool: without claims that are there and have one."""
@@ -198,7 +211,7 @@ class PoolWrites:
             kept.note(each.claim, each.position)
         return remembered_entries(list(kept)[-MOST_REMEMBERED:])
 
-    def _cooling(self, key: PoolId, pool: Object, released: Iterable[CoolingAddress]) -> list[Object]:
+    def _cooling(self, key: PoolId, pool: Object, released: Iterable[CoolingAddress], room: int) -> list[Object]:
         """Return what cools off in a pool: without what has cooled off, and what the claim of its name has again.
 
         An entry never lasts longer than a new one would: the pool may have been changed, or a clock be set back.
@@ -213,8 +226,9 @@ class PoolWrites:
         }
         cooling |= {each.position: each for each in released if _cools(spec)}
         ordered = sorted(cooling.values())
-        self._report_cut(pool, len(ordered) - MOST_COOLING, f"a pool has room for {MOST_COOLING} of them")
-        return cooling_entries(ordered[-MOST_COOLING:])
+        kept = last_within(cooling_entries(ordered[-MOST_COOLING:]), room)
+        self._report_cut(pool, len(ordered) - len(kept), f"the pool has room for {len(kept)} of them")
+        return kept
 
     def _annotated(self, pool: Object, cooling: list[Object]) -> list[Object]:
         """Return what cools off as an annotation has room for it: of too many, those that are free last."""

@@ -8,8 +8,6 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import orjson
-
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
@@ -17,6 +15,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
     VersionExpired,
     error_of,
 )
+from tenure.integrations.kubernetes.runtime.deep_json import read_json
 from tenure.integrations.kubernetes.runtime.discovery import is_served
 from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer, ObjectCache
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of, version_of
@@ -131,6 +130,9 @@ class Informer:
                     self._vanish()
                 else:
                     LOG.warning("%s: %s", self.kind.full_name, error)
+            except Exception:
+                # To end the process would not help: the next one would meet the same object.
+                LOG.exception("%s: it is listed again", self.kind.full_name)
             await self._rest()
 
     async def compare(self) -> int:
@@ -367,7 +369,7 @@ def _whole(object: object) -> Object:
 
 def _event(line: bytes) -> tuple[str, Object]:
     """Read an event of a watch; what is none raises ``ValueError``."""
-    match orjson.loads(line):
+    match read_json(line, "watch"):
         case {"type": "ERROR", "object": dict(status)}:
             return "ERROR", status
         case {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str()}} as mark}:

@@ -110,3 +110,5 @@ async def repeat_comparison(compare: Callable[[], Awaitable[int]], every_s: floa
             await compare()
         except (ApiError, ApiUnreachable, ValueError) as error:
             LOG.warning("the caches cannot be compared with the server: %s", error)
+        except Exception:
+            LOG.exception("the caches cannot be compared with the server")

@@ -4,6 +4,7 @@ A parsed IPAddress takes 5 KB in some thirty Python objects, all of which the ga
 string of 100 to 200 bytes, which it does not. So a cache of 20,000 costs little memory, and no time while others work.
 """
 
+import logging
 import sys
 import zlib
 from collections import OrderedDict
@@ -13,6 +14,8 @@ from typing import NamedTuple
 import orjson
 
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of, version_of
+
+LOG = logging.getLogger(__name__)
 
 RECENT = 500
 """So many objects are kept parsed: what is at work now is looked at and replaced many times, and packed once after."""
@@ -27,7 +30,7 @@ class Packed(NamedTuple):
     uid: str
     version: int
     data: bytes = b""
-    """Nothing as long as the object is a recent one."""
+    """Nothing as long as the object is a recent one, or where it cannot be packed."""
 
 
 class PackedObjects:
@@ -41,6 +44,8 @@ class PackedObjects:
         self._recent: OrderedDict[Key, Object] = OrderedDict()
         self._sample = b""
         """The first object: the text that the others repeat."""
+        self._unpacked: dict[Key, Object] = {}
+        """Objects that cannot be packed, and stay parsed: orjson reads some 1,000 levels, and writes only 254."""
 
     def __len__(self) -> int:
         return len(self._packed)
@@ -50,8 +55,8 @@ class PackedObjects:
 
     def __iter__(self) -> Iterator[Object]:
         """Yield the objects that are there now, whatever changes meanwhile."""
-        for packed, recent in [(each, self._recent.get(key)) for key, each in self._packed.items()]:
-            yield self._parsed(packed) if recent is None else recent
+        for packed, parsed in [(each, self._known(key)) for key, each in self._packed.items()]:
+            yield self._parsed(packed) if parsed is None else parsed
 
     def heads(self) -> list[tuple[Key, Packed]]:
         """Return keys, identities and versions of all objects, without parsing them."""
@@ -70,13 +75,15 @@ class PackedObjects:
         packed = self._packed.get(key)
         if packed is None:
             return None
-        return self._remember(key, self._parsed(packed))
+        unpacked = self._unpacked.get(key)
+        return self._remember(key, self._parsed(packed)) if unpacked is None else unpacked
 
     def put(self, object: Object) -> Key:
         """Put an object in its place, and return where that is."""
         namespace, name = key_of(object)
         key = sys.intern(namespace), name
         self._packed[key] = Packed(uid_of(object), version_of(object))
+        self._unpacked.pop(key, None)
         self._remember(key, object)
         return key
 
@@ -84,15 +91,28 @@ class PackedObjects:
         """Remove an object."""
         del self._packed[key]
         self._recent.pop(key, None)
+        self._unpacked.pop(key, None)
+
+    def _known(self, key: Key) -> Object | None:
+        return self._recent.get(key) or self._unpacked.get(key)
 
     def _remember(self, key: Key, object: Object) -> Object:
         self._recent[key] = object
         self._recent.move_to_end(key)
         if len(self._recent) > RECENT:
-            oldest, past = self._recent.popitem(last=False)
-            if not self._packed[oldest].data:
-                self._packed[oldest] = self._packed[oldest]._replace(data=self._pack(past))
+            self._put_away(*self._recent.popitem(last=False))
         return object
+
+    def _put_away(self, key: Key, past: Object) -> None:
+        """Pack an object that is no recent one any more."""
+        if self._packed[key].data:
+            return
+        try:
+            self._packed[key] = self._packed[key]._replace(data=self._pack(past))
+        except orjson.JSONEncodeError as error:
+            # Any user may write such an object. It must neither be lost nor keep others out.
+            LOG.info("%s is kept as it is: %s", "/".join(key), error)
+            self._unpacked[key] = past
 
     def _parsed(self, packed: Packed) -> Object:
         unpacker = zlib.decompressobj(WINDOW_BITS, zdict=self._sample)

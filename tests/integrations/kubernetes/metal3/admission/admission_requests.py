@@ -8,7 +8,7 @@ from typing import Any
 from tenure.integrations.kubernetes.metal3.admission.ipam_admission import IpamAdmission
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS, id_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS,
     GROUP,
@@ -18,7 +18,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
-from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import AdmissionRequest, Decision
 
 NAMESPACE = "m3"
@@ -40,6 +40,7 @@ class View:
     """What pools say that are there already."""
     overlap: str = ""
     """What every pool shares with others."""
+    claims: list[Object] = field(default_factory=list)
 
     def serves(self, namespace: str, labels: Mapping[str, str]) -> bool:
         return self.served and labels.get("ignored") is None
@@ -67,6 +68,12 @@ class View:
 
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         return [each for each in self.addresses if claim_id_of(each) == claim]
+
+    def claim(self, id: ClaimId) -> Object | None:
+        return next((each for each in self.claims if id_of(each) == id), None)
+
+    def claim_of_uid(self, uid: str) -> Object | None:
+        return next((each for each in self.claims if uid_of(each) == uid), None)
 
 
 def an_object(kind: ResourceType, name: str, spec: Any, **metadata: Any) -> Object:

@@ -30,7 +30,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
-from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 from tenure.integrations.kubernetes.runtime.webhooks.serving_certificates import make_certificate
 from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import WebhookHost
 from tenure.integrations.kubernetes.shipped_manifests import documents_of
@@ -83,6 +83,13 @@ class LiveView:
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         found = self.server.ask("GET", IP_ADDRESS.path(claim.namespace))["items"]
         return [each for each in found if claim_id_of({"apiVersion": IP_ADDRESS.api_version, **each}) == claim]
+
+    def claim(self, id: ClaimId) -> Object | None:
+        return None
+
+    def claim_of_uid(self, uid: str) -> Object | None:
+        found: list[Object] = self.server.ask("GET", IP_CLAIM.path())["items"]
+        return next((each for each in found if uid_of(each) == uid), None)
 
 
 @dataclass

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLAIM_FINALIZER, OWN_ADDRESS, POOL_FINALIZER
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
+    CLAIM_FINALIZER,
+    OWN_ADDRESS,
+    PICKED_FOR,
+    POOL_FINALIZER,
+)
 from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     a_claim,
@@ -206,8 +211,11 @@ def test_a_claim_gets_its_finalizer_and_names_a_pool(users: Applier) -> None:
 
 def test_a_copied_claim_loses_the_address_of_its_original(users: Applier) -> None:
     assert users.create(an_address("original", "10.9.0.1", "first", pool="copies")).status == 201
+    original = users.create(a_claim("first", "copies")).object
 
-    answer = users.create(a_claim("second", "copies", {OWN_ADDRESS: "10.9.0.1"}))
+    answer = users.create(
+        a_claim("second", "copies", {OWN_ADDRESS: "10.9.0.1", PICKED_FOR: original["metadata"]["uid"]})
+    )
 
     assert OWN_ADDRESS not in answer.object["metadata"].get("annotations", {})
     assert "IPAddress original holds 10.9.0.1 for IPClaim first" in "".join(answer.warnings)

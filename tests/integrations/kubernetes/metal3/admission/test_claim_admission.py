@@ -11,6 +11,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS,
     CLUSTER_API_CLAIM,
     GLOBAL_POOL,
+    IP_CLAIM,
     OWN_ADDRESS,
     PICKED_FOR,
 )
@@ -70,6 +71,7 @@ async def test_a_claim_that_is_not_served_and_a_changed_one_get_no_finalizer() -
 
 
 KEPT = {OWN_ADDRESS: "10.0.0.12", PICKED_FOR: "a-uid", "mine": "stays"}
+ORIGINAL = an_object(IP_CLAIM, "original", {"pool": {"name": "p"}}, uid="a-uid")
 HOLDERS = [
     an_address("p-10-0-0-12", "10.0.0.12", "original"),
     a_cluster_api_address("p-10-0-0-12", "10.0.0.12", "original"),
@@ -78,11 +80,31 @@ HOLDERS = [
 
 @pytest.mark.parametrize("holder", HOLDERS, ids=["metal3", "cluster-api"])
 async def test_a_copied_claim_loses_the_address_of_its_original(holder: dict[str, Any]) -> None:
-    claim, decision = await mutated(a_claim(annotations=KEPT), view=View([holder]))
+    claim, decision = await mutated(a_claim(annotations=KEPT), view=View([holder], claims=[ORIGINAL]))
 
     assert claim["metadata"]["annotations"] == {"mine": "stays", BLOCK_MOVE: ""}
     (warning,) = decision.warnings
     assert f"IPAddress p-10-0-0-12 holds 10.0.0.12 for {kind_of(holder).claim.kind} original" in warning
+
+
+async def test_a_copy_of_a_claim_that_is_gone_or_was_moved_here_loses_its_address() -> None:
+    """The IPAddress still has the owner that the copy names, or the original names the uid that it had elsewhere."""
+    moved = an_object(IP_CLAIM, "original", {"pool": {"name": "p"}}, uid="here", annotations=KEPT)
+    owners = [{"kind": IP_CLAIM.kind, "name": "original", "uid": "a-uid"}]
+    owned = {**HOLDERS[0], "metadata": {**HOLDERS[0]["metadata"], "ownerReferences": owners}}
+    for view in (View(HOLDERS[:1], claims=[moved]), View([owned])):
+        claim, _ = await mutated(a_claim(annotations=KEPT), view=view)
+
+        assert claim["metadata"]["annotations"] == {"mine": "stays"}
+
+
+@pytest.mark.parametrize("marks", [KEPT, {OWN_ADDRESS: "10.0.0.12"}], ids=["picked", "adopted"])
+async def test_kd6_a_claim_that_was_moved_here_keeps_an_address_that_another_claim_has(marks: dict[str, str]) -> None:
+    """It waits for that: its machine runs with it. No claim of this cluster has the uid that it was picked for."""
+    other = an_object(IP_CLAIM, "original", {"pool": {"name": "p"}}, uid="another", annotations={PICKED_FOR: "another"})
+    claim, decision = await mutated(a_claim(annotations=marks), view=View(HOLDERS, claims=[other]))
+
+    assert (claim["metadata"]["annotations"], decision.warnings) == (marks, [])
 
 
 async def test_a_claim_that_was_copied_into_another_namespace_loses_the_address_of_its_original() -> None:
@@ -94,7 +116,8 @@ async def test_a_claim_that_was_copied_into_another_namespace_loses_the_address_
         an_object(CLUSTER_API_CLAIM, "c", {"poolRef": reference}, annotations=KEPT, namespace=namespace)
         for namespace in (NAMESPACE, "team-a")
     )
-    claim, decision = await mutated(copy, view=View([holder], kinds=(IN_CLUSTER,)))
+    original = {**own, "metadata": {**own["metadata"], "uid": "a-uid"}}
+    claim, decision = await mutated(copy, view=View([holder], kinds=(IN_CLUSTER,), claims=[original]))
     kept, _ = await mutated(own, view=View([holder], kinds=(IN_CLUSTER,)))
 
     assert claim["metadata"]["annotations"] == {"mine": "stays", BLOCK_MOVE: ""}
@@ -106,7 +129,7 @@ async def test_a_claim_whose_name_the_server_will_make_up_is_judged_like_others(
     claim = a_claim(annotations=KEPT)
     claim["metadata"] = {"generateName": "c-", "annotations": KEPT}
 
-    stored, _ = await mutated(claim, view=View(HOLDERS))
+    stored, _ = await mutated(claim, view=View(HOLDERS, claims=[ORIGINAL]))
 
     assert stored["metadata"]["finalizers"] == [CLAIM_FINALIZER]
     assert stored["metadata"]["annotations"] == {"mine": "stays", BLOCK_MOVE: ""}

@@ -54,6 +54,12 @@ class AdmissionView(Protocol):
     def addresses_for(self, claim: ClaimId) -> Iterable[Object]:
         """Return the IPAddress objects, of the claim's group, that name a claim."""
 
+    def claim(self, id: ClaimId) -> Object | None:
+        """Return a claim, or nothing."""
+
+    def claim_of_uid(self, uid: str) -> Object | None:
+        """Return the claim of a uid, or nothing."""
+
 
 class Defaults(NamedTuple):
     """What is changed in an object before it is stored, and what its author should know of that."""

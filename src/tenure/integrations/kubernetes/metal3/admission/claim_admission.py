@@ -10,7 +10,7 @@ from tenure.integrations.kubernetes.metal3.admission.admission_view import (
     is_judged,
     label_step,
 )
-from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of
+from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, owner_uids
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Reference
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import claim_ranges, reference_of
@@ -60,17 +60,28 @@ def default_claim(request: AdmissionRequest, view: AdmissionView) -> Defaults:
 
 
 def _holder_of_copy(claim: Object, reference: Reference, view: AdmissionView) -> Object | None:
-    """Return the IPAddress that holds the address of a claim's annotation for another claim.
+    """Return the IPAddress that holds the address of a claim's annotation for another claim, if its text is a copy.
 
-    A claim that was moved here keeps its annotation: no other claim holds its address (KD6).
+    A claim that was moved here keeps its annotation, whoever has its address, and waits for that: its machine runs with
+    it (KD6). It says for which uid the address was picked elsewhere, or, if it was adopted there, for none.
     """
     position = read_address(field(claim, "metadata", "annotations", OWN_ADDRESS), "", [])
-    if position is None:
+    picked_for = text(claim, "metadata", "annotations", PICKED_FOR)
+    if position is None or not picked_for:
         return None
     # It may have no name yet, which the server makes up then.
     id = ClaimId(kind_of(claim).claim.kind, *(text(claim, "metadata", part) for part in ("namespace", "name")))
     holders = view.addresses_at(reference.pool, position)
-    return next((each for each in holders if claim_id_of(each) != id), None)
+    others = [each for each in holders if claim_id_of(each) != id]
+    is_copy = view.claim_of_uid(picked_for) or any(_is_of(each, picked_for, view) for each in others)
+    return others[0] if others and is_copy else None
+
+
+def _is_of(address: Object, picked_for: str, view: AdmissionView) -> bool:
+    """Return whether an address is of a claim that has this uid, or that was moved here with it."""
+    holder = view.claim(claim_id_of(address))
+    brought = text(holder, "metadata", "annotations", PICKED_FOR) if holder is not None else ""
+    return picked_for == brought or picked_for in owner_uids(address)
 
 
 def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import COOLING_LIST
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import COOLING_LIST, text
 from tenure.integrations.kubernetes.metal3.objects.listed_entries import listed_entries
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 
 MOST_COOLING = 2_500
-"""So many entries, some 300 KB, fit into the status of a pool beside all else; the oldest make room for new ones."""
+"""So many entries, some 300 KB, a pool lists at most; the oldest make room for new ones."""
 
 
 class CoolingAddress(NamedTuple):
@@ -61,7 +61,7 @@ def cooling_entries(cooling: Iterable[CoolingAddress]) -> list[Object]:
 
 def listed_addresses(entries: Iterable[object]) -> set[str]:
     """Return the addresses of entries, as they are written."""
-    return {str(entry.get("address")) for entry in entries if isinstance(entry, dict)}
+    return {text(entry, "address") for entry in entries if isinstance(entry, dict)}
 
 
 def _read(entry: object) -> CoolingAddress | None:

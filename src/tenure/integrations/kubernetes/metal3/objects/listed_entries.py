@@ -40,7 +40,11 @@ def as_annotation(entries: list[Object]) -> str:
 def last_that_fit(pool: Object, entries: list[Object], ours: Collection[str]) -> list[Object]:
     """Return the last of some entries, as many as an annotation has room for beside those that are not ``ours``."""
     others = (len(f"{name}{value}".encode()) for name, value in annotations_of(pool).items() if name not in ours)
-    room = MOST_ANNOTATIONS - LEFT_TO_OTHERS - sum(others)
+    return last_within(entries, MOST_ANNOTATIONS - LEFT_TO_OTHERS - sum(others))
+
+
+def last_within(entries: list[Object], room: int) -> list[Object]:
+    """Return the last of some entries, as many as so many bytes have room for."""
     sizes = accumulate(len(orjson.dumps(entry)) + 1 for entry in reversed(entries))
     count = sum(size <= room for size in sizes)
     return entries[len(entries) - count :]

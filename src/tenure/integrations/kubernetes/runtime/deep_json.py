@@ -1,0 +1,53 @@
+"""JSON of any depth: a server stores 10,000 levels, and orjson reads some 1,000.
+
+One object so deep, which any user may write where a definition keeps unknown fields, must not hide all others of its
+list. No controller reads what lies so deep.
+"""
+
+import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+LOG = logging.getLogger(__name__)
+
+DEEPEST = 200
+"""So many levels are left of a document that is too deep to be read: what is left can be written as well."""
+
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+"""A text, or where a level begins or ends."""
+
+
+def read_json(document: bytes, source: str) -> Any:
+    """Read JSON; of a document that is too deep, what lies deepest is read as ``null``, and the log says so.
+
+    ``source``: where the document came from, for people. What is no JSON raises ``orjson.JSONDecodeError``.
+    """
+    try:
+        return orjson.loads(document)
+    except orjson.JSONDecodeError:
+        cut = b"".join(_without_depths(document))
+        if cut == document:
+            raise
+        found = orjson.loads(cut)
+        LOG.warning("%s: more levels than can be read; what lies below %d levels is left out", source, DEEPEST)
+        return found
+
+
+def _without_depths(document: bytes) -> Iterator[bytes]:
+    """Yield a document in pieces, with ``null`` in place of each value below the deepest level."""
+    depth, shown_from = 0, 0
+    for token in _TOKEN.finditer(document):
+        mark = token[0]
+        if mark in (b"{", b"["):
+            depth += 1
+            if depth == DEEPEST + 1:
+                yield document[shown_from : token.start()] + b"null"
+        elif mark in (b"}", b"]"):
+            if depth == DEEPEST + 1:
+                shown_from = token.end()
+            depth -= 1
+    if depth <= DEEPEST:
+        yield document[shown_from:]
