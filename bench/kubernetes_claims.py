@@ -21,6 +21,7 @@ from bench.kubernetes_cases import (
     CLAIMS_HELD,
     CLAIMS_IN_CLUSTER,
     PEERS,
+    WARMED_UP,
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_API, METAL3
@@ -72,6 +73,7 @@ class Spent:
     def __init__(self, operator: psutil.Process, servers_cpu_s: Callable[[], float]) -> None:
         self.operator = operator
         self._servers_cpu_s = servers_cpu_s
+        self._memory_before_mb = 0.0
         self.begin()
 
     def begin(self) -> None:
@@ -83,8 +85,15 @@ class Spent:
         operator_s, servers_s = self._now_s()
         return operator_s - self._began[0], servers_s - self._began[1]
 
+    def note_memory(self) -> None:
+        """Count as memory what comes from now on."""
+        self._memory_before_mb = self._memory_mb()
+
     def memory_mb(self) -> float:
-        """Return the memory of the operator."""
+        """Return the memory of the operator; without what it had when that was noted."""
+        return self._memory_mb() - self._memory_before_mb
+
+    def _memory_mb(self) -> float:
         return float(self.operator.memory_info().rss / 2**20)
 
     def _now_s(self) -> tuple[float, float]:
@@ -191,11 +200,10 @@ class ClaimMaker:
 async def _measured(kubeconfig: str, namespace: str, case: Case, spent: Spent) -> Sample:
     assert case.count is not None
     async with _user(kubeconfig, namespace, case) as maker:
-        before_mb = spent.memory_mb()
         began = await BEGINNINGS.get(case.work, claims_then_pool)(maker, case, spent)
         await maker.until_served(len(maker.created))
         operator_s, servers_s = spent.seconds()
-        memory_mb = spent.memory_mb() - (before_mb if case.held else 0.0)
+        memory_mb = spent.memory_mb()
         await maker.until_named(len(maker.created))
         whole_s = spent.seconds()
     names = list(maker.created)[-case.count :]
@@ -269,6 +277,9 @@ async def held_then_claims(maker: ClaimMaker, case: Case, spent: Spent) -> float
     assert case.count is not None
     await maker.make_pool()
     await maker.until_seen()
+    await _fill(maker, min(WARMED_UP, case.held), case.callers)
+    if case.held:
+        spent.note_memory()
     await _fill(maker, case.held, case.callers)
     await maker.pause("")
     await asyncio.sleep(SETTLED_S)

@@ -24,9 +24,8 @@ from tests.integrations.kubernetes.metal3.ipam_user import user_of
 from tests.integrations.kubernetes.metal3.operator_replica import TIMES, start_replica
 from tests.integrations.kubernetes.metal3.webhook_service import webhook_service
 from tests.proof.plan import Plan
-from tests.scale import runs
 
-CLAIMS = runs(120, soak=500, proof=500)
+CLAIMS = 500
 MAKERS = 12
 """Users that create and delete claims at the same time."""
 LIVES_S = 0.4

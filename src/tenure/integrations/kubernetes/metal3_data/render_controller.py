@@ -119,6 +119,10 @@ class RenderController:
         except (ApiError, ApiUnreachable, ValueError) as error:
             LOG.warning("the caches cannot be compared with the server: %s", error)
             return False
+        except Exception:
+            # Another leader would meet the same object.
+            LOG.exception("the caches cannot be compared with the server")
+            return False
         return True
 
     async def _settle(self, key: WorkKey) -> None:
