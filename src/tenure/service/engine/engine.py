@@ -504,9 +504,16 @@ class Engine:
         return sorted(found)
 
     async def close(self) -> None:
-        """Finish what was asked, then let go of the store."""
+        """Finish what was asked, then let go of the store; at once if this is cancelled."""
         if self._closed:
             return
+        try:
+            await self._finish()
+        finally:
+            self._closed = True
+            await self.store.close()
+
+    async def _finish(self) -> None:
         # The rooms close while the engine is still open, because their last turns go through the lane.
         await self.rooms.close()
         self._closed = True
@@ -517,7 +524,6 @@ class Engine:
             await batcher.drain()
         await self.tidier.finish()
         await self.size.finish()
-        await self.store.close()
 
 
 async def _answered_before(

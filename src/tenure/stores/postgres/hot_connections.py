@@ -4,6 +4,7 @@ A general pool costs more than the statement it serves when a batch is small. He
 lies ready, or makes one; the batcher above bounds how many are ever in use.
 """
 
+import asyncio
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -59,6 +60,7 @@ class HotConnections:
         self._settings = dict(settings)
         self._timeout_s = timeout_s
         self._ready: list[HotConnection] = []
+        self._is_over = False
 
     async def take(self) -> HotConnection:
         """Take a connection that lies ready, or make one."""
@@ -78,12 +80,19 @@ class HotConnections:
         """Lay a connection ready again; one that is broken or one too many is dropped."""
         if hot.connection.is_closed():
             return
-        if len(self._ready) < KEPT:
+        if len(self._ready) < KEPT and not self._is_over:
             self._ready.append(hot)
         else:
             hot.connection.terminate()
 
-    async def close(self) -> None:
-        """Close what lies ready."""
-        while self._ready:
-            await self._ready.pop().connection.close(timeout=5)
+    async def close(self, timeout_s: float) -> None:
+        """Close what lies ready, all at once."""
+        await asyncio.gather(*(hot.connection.close(timeout=timeout_s) for hot in self._ready), return_exceptions=True)
+
+    def terminate(self) -> None:
+        """Cut off what is not closed; what is given back later, too."""
+        self._is_over = True
+        for hot in self._ready:
+            if not hot.connection.is_closed():
+                hot.connection.terminate()
+        self._ready.clear()

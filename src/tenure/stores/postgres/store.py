@@ -71,6 +71,9 @@ ANSWER_S = 5.0
 BATCH_LOCK_TIMEOUT = "100ms"
 """How long a batch waits for a lock before it is repeated one by one, which cannot deadlock."""
 
+CLOSES_S = 5.0
+"""How long connections that lie ready, and then those of the pool, may take to be closed in order."""
+
 NO_CHANGE = -1
 """A number that no change has: they begin at one."""
 
@@ -477,12 +480,14 @@ class PostgresStore:
                 raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error
 
     async def close(self) -> None:
-        """Close the connections."""
-        await _quietly(self._hot.close())
+        """Close the connections; those that do not close in time, or at once if this is cancelled, are cut off."""
         try:
+            await _quietly(self._hot.close(CLOSES_S))
             # The pool waits for connections in use: one that never comes back must not keep the process from its end.
-            await asyncio.wait_for(self._pool.close(), 5)
-        except (TimeoutError, *LOST):
+            with suppress(TimeoutError, *LOST):
+                await asyncio.wait_for(self._pool.close(), CLOSES_S)
+        finally:
+            self._hot.terminate()
             self._pool.terminate()
 
     def contents(self) -> AsyncGenerator[Section, None]:

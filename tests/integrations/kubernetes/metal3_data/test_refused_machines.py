@@ -1,9 +1,13 @@
-"""A machine whose objects the server refuses, as a quota or a policy does: it is told so, and holds up no other."""
+"""A machine whose objects the server refuses, as a quota or a policy does: its claim says so; no other is held up."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
+import pytest
+
+from tenure.integrations.kubernetes.metal3_data import left_behind
+from tenure.integrations.kubernetes.metal3_data.data_kinds import DATA_CLAIM_FINALIZER
+from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 from tests.integrations.kubernetes.metal3.serving import RefusedByServer, until
 from tests.integrations.kubernetes.metal3_data.machine_park import MachinePark, rendering_in
 
@@ -12,21 +16,22 @@ POLICY = ResourceType(GROUP, VERSION, "validatingadmissionpolicies", "Validating
 BINDING = ResourceType(
     GROUP, VERSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespaced=False
 )
+REASON = "not this one"
 
 
 @contextlib.contextmanager
-def refused_for(park: MachinePark, machine: str) -> Iterator[None]:
-    """Let the server refuse the Metal3Data of a machine."""
+def refusing(park: MachinePark, operation: str, expression: str, tried: Callable[[], object]) -> Iterator[None]:
+    """Let the server refuse an operation on Metal3Data unless an expression is true, once it refuses what is tried."""
     rule = {"apiGroups": [park.datas.group], "apiVersions": ["*"], "resources": [park.datas.plural]}
     spec = {
-        "matchConstraints": {"resourceRules": [{**rule, "operations": ["CREATE"]}]},
-        "validations": [{"expression": f"object.spec.claim.name != '{machine}'", "message": "no more machines"}],
+        "matchConstraints": {"resourceRules": [{**rule, "operations": [operation]}]},
+        "validations": [{"expression": expression, "message": REASON}],
     }
     place = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": park.name}}}
     bound = {"policyName": park.name, "validationActions": ["Deny"], "matchResources": place}
     park.create(POLICY, park.name, spec)
     park.create(BINDING, park.name, bound)
-    until(lambda: is_refused(park, machine))
+    until(lambda: is_refused(tried))
     try:
         yield
     finally:
@@ -34,24 +39,33 @@ def refused_for(park: MachinePark, machine: str) -> Iterator[None]:
             park.delete(kind, park.name)
 
 
-def is_refused(park: MachinePark, machine: str) -> bool:
-    """Return whether the server refuses the Metal3Data of a machine by now."""
-    head = {"apiVersion": park.datas.api_version, "kind": park.datas.kind, "metadata": {"name": "tried"}}
-    part = {"template": {"name": "x"}, "claim": {"name": machine, "namespace": park.name}, "index": 0}
+def is_refused(tried: Callable[[], object]) -> bool:
+    """Return whether the server refuses something by now."""
     try:
-        park.ask("POST", f"{park.datas.path(park.name)}?dryRun=All", {**head, "spec": part})
+        tried()
     except RefusedByServer as error:
-        return "no more machines" in str(error)
+        return REASON in str(error)
     return False
+
+
+def new_data(park: MachinePark, name: str, machine: str, **metadata: object) -> Object:
+    """Return the Metal3Data of a machine."""
+    head = {"apiVersion": park.datas.api_version, "kind": park.datas.kind, "metadata": {"name": name, **metadata}}
+    place = {"namespace": park.name}
+    return {**head, "spec": {"template": {"name": "t", **place}, "claim": {"name": machine, **place}, "index": 0}}
 
 
 def test_a_machine_that_the_server_refuses_holds_up_no_other_of_its_template(bare_park: MachinePark) -> None:
     park = bare_park
     park.cluster()
     park.template("t", metaData={})
-    with refused_for(park, "a"), rendering_in(park.server, park.name):
+    path, body = f"{park.datas.path(park.name)}?dryRun=All", new_data(park, "tried", "a")
+    with (
+        refusing(park, "CREATE", "object.spec.claim.name != 'a'", lambda: park.ask("POST", path, body)),
+        rendering_in(park.server, park.name),
+    ):
         park.machine("a", template="t")
-        assert "no more machines" in park.claim_error("a")
+        assert REASON in park.claim_error("a")
         park.machine("b", template="t")
         park.rendered("b")
         park.remove_machine("b")
@@ -61,3 +75,23 @@ def test_a_machine_that_the_server_refuses_holds_up_no_other_of_its_template(bar
         park.rendered("a")
 
         assert "errorMessage" not in (park.get(park.data_claims, "a") or {})["status"]
+
+
+def test_an_object_without_its_owner_that_the_server_keeps_holds_up_no_machine_and_goes_when_it_may(
+    bare_park: MachinePark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    park = bare_park
+    park.cluster()
+    park.template("t", metaData={})
+    monkeypatch.setattr(left_behind, "AGAIN_S", 0.2)
+    park.ask("POST", park.datas.path(park.name), new_data(park, "t-0", "former", finalizers=[DATA_CLAIM_FINALIZER]))
+    path = f"{park.datas.path(park.name, 't-0')}?dryRun=All"
+    with contextlib.ExitStack() as policy:
+        kept = refusing(park, "DELETE", "oldObject.metadata.name != 't-0'", lambda: park.ask("DELETE", path))
+        policy.enter_context(kept)
+        with rendering_in(park.server, park.name, orphan_grace_s=0.1):
+            park.machine("a", template="t")
+            park.rendered("a")
+            assert park.get(park.datas, "t-0")
+            policy.close()
+            park.gone(park.datas, "t-0")

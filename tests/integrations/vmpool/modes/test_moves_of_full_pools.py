@@ -12,6 +12,7 @@ from tenure.integrations.vmpool.pool_errors import PoolTooLarge
 from tenure.integrations.vmpool.state.pool_notes import PoolPlacement
 from tenure.integrations.vmpool.vm_pool_settings import PoolMode
 from tenure.kernel.errors import Conflict, Invalid
+from tests.infrastructure.free_port import free_port
 from tests.integrations.vmpool.modes.mode_stage import ModeStage, mode_stage
 from tests.integrations.vmpool.modes.test_move_pool import check_free
 from tests.integrations.vmpool.pool_stage import SIX, PoolStage, entry, state_with
@@ -127,3 +128,20 @@ async def test_a_move_that_has_not_arrived_is_taken_back(stage: PoolStage, tmp_p
         assert (report.moved_to, report.allocations) == (mode, 2)
         assert {each.allocation_id: each.ip for each in await pool.list()} == held
         await check_free(pool)
+
+
+@pytest.mark.parametrize("mode", ["configmap", "per-ip"])
+async def test_a_move_to_a_ledger_that_has_died_is_taken_back_and_the_log_says_what_it_could_not_be_told(
+    stage: PoolStage, tmp_path: Path, mode: PoolMode, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with mode_stage(stage, mode, tmp_path) as moving:
+        pool = await moving.pool(*SIX, pool_ledger=f"http://127.0.0.1:{free_port()}", operation_timeout_s=2)
+        given = await pool.allocate("a")
+        seen = (await pool.places.home.read_notes()).placement
+        await pool.places.home.place(PoolPlacement(mode, "ledger"), seen)
+
+        first, again = await move_pool(pool.places, mode), await move_pool(pool.places, mode)
+
+        assert (first.is_moved, first.allocations, again.is_moved) == (True, 1, False)
+        assert (await pool.allocate("a")).ip == given.ip
+        assert caplog.text.count("the ledger does not know yet that the pool is elsewhere") == 2

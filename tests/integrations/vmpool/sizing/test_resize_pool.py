@@ -8,8 +8,9 @@ import pytest
 
 from tenure.integrations.vmpool.address_list.sized_list_object import LIST_KEY
 from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
+from tenure.integrations.vmpool.modes.book_place import BookPlace
 from tenure.integrations.vmpool.modes.move_pool import move_pool
-from tenure.integrations.vmpool.pool_errors import PoolStateUnreadable, VMPoolExhausted
+from tenure.integrations.vmpool.pool_errors import PoolStateUnreadable, PoolUnavailable, VMPoolExhausted
 from tenure.integrations.vmpool.pool_manifests import pool_documents
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
 from tenure.kernel.errors import Conflict, Invalid
@@ -60,6 +61,32 @@ async def _is_gone(pool: AsyncVMPool) -> bool:
     sized = await pool.sizing()
     assert sized is not None
     return not sized.retiring
+
+
+@pytest.mark.parametrize("every", ["per-ip", "shards", "ledger"], indirect=True)
+@pytest.mark.parametrize("failing", ["read_notes", "take"])
+async def test_a_release_that_was_done_is_answered_so_whatever_fails_after_it(
+    every: ModeStage, failing: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The address has left the list, and is to be held back: the caller's VM is free all the same.
+
+    In mode configmap one swap does all of it.
+    """
+    pool = await every.pool(*THREE)
+    left = (await pool.allocate("a")).ip
+    await pool.resize(add=NEW, remove=[left])
+    place = await pool.places.current()
+    assert isinstance(place, BookPlace)
+
+    async def fail(*_: object) -> None:
+        raise PoolUnavailable("the server has gone", outcome="none")
+
+    monkeypatch.setattr(type(place.book), failing, fail)
+    assert await pool.deallocate("a")
+    monkeypatch.undo()
+
+    assert await pool.get("a") is None
+    assert "not all of its notes were written: the server has gone" in caplog.text
 
 
 async def test_vs9_a_node_with_an_older_list_never_undoes_a_change(every: ModeStage) -> None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.caches.pool_groups import Group
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import DELETE_FOR_MOVE, annotations_of, is_terminating
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import DELETE_FOR_MOVE, is_terminating
+from tenure.integrations.kubernetes.metal3.objects.move_marks import ANYWHERE, MARKED
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.patches import Step, guarded, pointer
@@ -50,7 +51,7 @@ class StaleMarks:
             await asyncio.sleep(min(LOOKS_EVERY_S, self.stale_s / 2))
 
     async def look(self) -> None:
-        """Find marks, and take off those whose time is over. O(n) of all objects."""
+        """Find marks, and take off those whose time is over. O(n) of the marks."""
         marked = {uid_of(object): (group, object) for group, object in self._marked()}
         self._since = {uid: self._since.get(uid, time.monotonic()) for uid in marked}
         for uid, (group, object) in marked.items():
@@ -59,9 +60,8 @@ class StaleMarks:
 
     def _marked(self) -> Iterator[tuple[Group, Object]]:
         for group in self.groups():
-            for object in list(group):
-                is_marked = DELETE_FOR_MOVE in annotations_of(object) and not is_terminating(object)
-                if is_marked and self.serves(object):
+            for object in group.by_index(MARKED, ANYWHERE):
+                if not is_terminating(object) and self.serves(object):
                     yield group, object
 
     async def _take_off(self, group: Group, object: Object) -> None:

@@ -24,6 +24,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     labels_of,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import with_marks
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     DATA,
     DATA_CLAIM,
@@ -83,7 +84,9 @@ class DataCaches:
         """Machines that wait for a pool to be there, or for a claim of another one to go."""
 
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None, trim: Trim = trim) -> InformerGroup:
-            more = partial(Informer, indexers=indexers, trim=trim, meter=meter, empties=kind.group == IP_POOL.group)
+            more = partial(
+                Informer, indexers=with_marks(indexers), trim=trim, meter=meter, empties=kind.group == IP_POOL.group
+            )
             return InformerGroup(namespaces, lambda name: more(client, kind, namespace=name))
 
         def found(

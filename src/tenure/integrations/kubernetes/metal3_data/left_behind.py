@@ -18,9 +18,13 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, Group, WorkKey, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 
 LOG = logging.getLogger(__name__)
+
+AGAIN_S = 10.0
+"""What the server refuses to let go is tried again after so long."""
 
 
 class LeftObject(NamedTuple):
@@ -52,7 +56,7 @@ class LeftBehind:
         self._grace_s = grace_s
         self._add_after = add_after
         self._since: dict[WorkKey, dict[str, float]] = {}
-        """When objects were seen without their owners first, by their uid, for each pass that looks at them."""
+        """When objects were first seen without their owners, by their uid, for each pass that looks at them."""
 
     async def release(self, key: WorkKey, objects: Iterable[LeftObject]) -> None:
         """Release those whose owners the server does not have either; ``key``: the pass that comes again for them."""
@@ -62,15 +66,23 @@ class LeftBehind:
                 continue
             since = known.get(uid_of(left.object), time.monotonic())
             wait_s = since + self._grace_s - time.monotonic()
-            if wait_s > 0 and not is_terminating(left.object):
-                # Whatever deletes it says so; a backup may bring its owner back meanwhile.
+            # Whatever deletes it says so; a backup may bring its owner back meanwhile.
+            is_due = wait_s <= 0 or is_terminating(left.object)
+            if not is_due or not await self._is_released(left):
                 self._since.setdefault(key, {})[uid_of(left.object)] = since
-                self._add_after(key, wait_s)
-                continue
-            await self._writes.release(left.group, left.object, left.finalizer)
-            LOG.warning(
-                "%s %s/%s was without its owner and is released", text(left.object, "kind"), *key_of(left.object)
-            )
+                self._add_after(key, max(wait_s, AGAIN_S))
+
+    async def _is_released(self, left: LeftObject) -> bool:
+        """Release an object; return whether the server let that be done. One that it refuses holds up no other."""
+        words = text(left.object, "kind"), *key_of(left.object)
+        try:
+            is_gone = await self._writes.release(left.group, left.object, left.finalizer)
+        except ApiError as error:
+            LOG.warning("%s %s/%s is without its owner and cannot be released: %s", *words, error)
+            return False
+        rest = "is released" if is_gone else "is let go; it waits for others"
+        LOG.warning("%s %s/%s was without its owner and %s", *words, rest)
+        return True
 
     def _may_end(self, object: Object) -> bool:
         is_paused = self._caches.is_paused(object, cluster_of(object))

@@ -4,6 +4,7 @@ The lowest free number is taken. The name of a Metal3Data is its template's with
 and the objects are the truth: the template's status only lists them.
 """
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
@@ -42,7 +43,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, k
 LOG = logging.getLogger(__name__)
 
 NO_MACHINE = "Metal3Machine not found in owner references"
-TOLD = (400, 403, 413, 422)
+REFUSALS = (400, 403, 413, 422)
 """Answers about one object: a quota, a policy, a field that is refused. Others are the server's own trouble."""
 LONGEST_LIST = 512
 """So many numbers ``status.indexes`` may list in v1beta2, and at least one."""
@@ -73,7 +74,7 @@ class TemplatePasses:
         living = [claim for claim in claims if not is_terminating(claim)]
         refused |= (new := await _each(living, partial(self._settle_claim, template)))
         for claim, error in new.items():
-            await self._tell(claim, error)
+            await self._report_refusal(claim, error)
         if template is not None:
             await self._list(template)
             if is_terminating(template) and not self._is_used(key):
@@ -230,10 +231,12 @@ class TemplatePasses:
         if text(claim, "status", "errorMessage") != message:
             await self._writes.say(self._caches.data_claims, claim, {"errorMessage": message})
 
-    async def _tell(self, claim: Key, error: ApiError) -> None:
+    async def _report_refusal(self, claim: Key, error: ApiError) -> None:
         """Say on a claim what the server refuses of it; what has changed meanwhile is tried again."""
         found = self._caches.data_claims.get(claim)
-        if found is not None and not isinstance(error, WriteConflict) and error.status in TOLD:
+        if found is None or isinstance(error, WriteConflict) or error.status not in REFUSALS:
+            return
+        with contextlib.suppress(ApiError):  # the pass is repeated anyway; the other claims wait for it
             await self._refuse(found, f"the server refuses what is needed: {error.message}")
 
     async def _list(self, template: Object) -> None:
@@ -268,7 +271,7 @@ async def _each(claims: Iterable[Object], settle: Callable[[Object], Awaitable[N
         try:
             await settle(claim)
         except ApiError as error:
-            if error.status not in (*TOLD, 404, 409):
+            if error.status not in (*REFUSALS, 404, 409):
                 raise
             refused[key_of(claim)] = error
     return refused

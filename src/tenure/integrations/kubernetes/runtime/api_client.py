@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractStreamWriter
 
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.credentials import ClusterAccess, CredentialsMissing, Loader
-from tenure.integrations.kubernetes.runtime.deep_json import read_json
+from tenure.integrations.kubernetes.runtime.deep_json import read_deep_json
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tenure.integrations.kubernetes.runtime.tls_connector import TlsConnector
@@ -171,7 +171,7 @@ class ApiClient:
             data, headers["Content-Type"] = orjson.dumps(body), content_type
         async with self._turns, self._sent(method, path, query=query, data=data, headers=headers) as response:
             try:
-                answer = read_json(await response.read(), f"{method} {path}")
+                answer = read_deep_json(await response.read(), f"{method} {path}")
             except (aiohttp.ClientError, TimeoutError, OSError, orjson.JSONDecodeError) as error:
                 raise ApiUnreachable(f"{method} {path}: no whole answer: {error!r}") from error
             if not isinstance(answer, dict):

@@ -15,7 +15,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
     VersionExpired,
     error_of,
 )
-from tenure.integrations.kubernetes.runtime.deep_json import read_json
+from tenure.integrations.kubernetes.runtime.deep_json import read_deep_json
 from tenure.integrations.kubernetes.runtime.discovery import is_served
 from tenure.integrations.kubernetes.runtime.object_cache import Delta, Indexer, ObjectCache
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of, version_of
@@ -369,7 +369,7 @@ def _whole(object: object) -> Object:
 
 def _event(line: bytes) -> tuple[str, Object]:
     """Read an event of a watch; what is none raises ``ValueError``."""
-    match read_json(line, "watch"):
+    match read_deep_json(line, "watch"):
         case {"type": "ERROR", "object": dict(status)}:
             return "ERROR", status
         case {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str()}} as mark}:

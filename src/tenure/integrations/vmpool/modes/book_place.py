@@ -134,24 +134,38 @@ class BookPlace:
     async def release(self, node_name: str, *, allocation_id: str = "", ip: str = "") -> tuple[VMAllocation, ...]:
         """Take back a VM. Cost: a look for it, its end, and a look at the notes; for one that left the list, a take."""
         about: dict[str, object] = {"node": node_name, "id": allocation_id, "ip": ip}
+        ended: VMAllocation | None = None
         with self._call("deallocate", about) as call:
-            async with self._in_time():
-                while True:
-                    found = await (self.book.of_id(allocation_id) if allocation_id else self.book.of_ip(ip))
-                    if found is None or is_nobodys(found):
-                        call.word = "not_found"
-                        audit(PoolEvent.NOT_FOUND, **about)
-                        return ()
-                    if await self.book.drop(found):
-                        break
-                    call.attempts += 1
-                await self._forget_failure(found)
-                await self._hold_back(found.ip)
+            try:
+                async with self._in_time():
+                    ended = await self._end(call, allocation_id, ip)
+                    if ended is not None:
+                        await self._forget_failure(ended)
+                        await self._hold_back(ended.ip)
+            except TenureError as error:
+                if ended is None:
+                    raise
+                # The VM is free: an error would let the caller believe that it is not.
+                audit(PoolEvent.WARNING, **about, warning=f"released, and not all of its notes were written: {error}")
+            if ended is None:
+                call.word = "not_found"
+                audit(PoolEvent.NOT_FOUND, **about)
+                return ()
             call.word = "released"
-            self._held.discard(found.ip)
+            self._held.discard(ended.ip)
             self._free = None
-            audit(PoolEvent.RELEASED, node=node_name, id=found.allocation_id, pod=found.pod_name, ip=found.ip)
-            return (without_generation(found),)
+            audit(PoolEvent.RELEASED, node=node_name, id=ended.allocation_id, pod=ended.pod_name, ip=ended.ip)
+            return (without_generation(ended),)
+
+    async def _end(self, call: _Call, allocation_id: str, ip: str) -> VMAllocation | None:
+        """End the allocation of an id or a VM, and return it; nothing if there is none."""
+        while True:
+            found = await (self.book.of_id(allocation_id) if allocation_id else self.book.of_ip(ip))
+            if found is None or is_nobodys(found):
+                return None
+            if await self.book.drop(found):
+                return found
+            call.attempts += 1
 
     async def _forget_failure(self, ended: VMAllocation) -> None:
         """Take the note of a failed cleanup away: where the id gets the VM again, a retry would reboot it in use."""

@@ -98,15 +98,17 @@ class LedgerAllocations:
         if not entry.ip:
             return await self._picked(ledger, entry, request)
         tries = 0
-        async for ips in offers:
-            for ip in ips:
-                tries += 1
-                wish = _wish(replace(entry, ip=ip), request)
-                try:
-                    held = await self._granted(ledger, ip, wish)
-                except (AddressInUse, AddressReserved):
-                    continue
-                return _taken(held, request, tries)
+        # A generator that is left where it is costs the loop a task of its own to end it.
+        async with contextlib.aclosing(offers):
+            async for ips in offers:
+                for ip in ips:
+                    tries += 1
+                    wish = _wish(replace(entry, ip=ip), request)
+                    try:
+                        held = await self._granted(ledger, ip, wish)
+                    except (AddressInUse, AddressReserved):
+                        continue
+                    return _taken(held, request, tries)
         return None
 
     async def _granted(self, ledger: AsyncLedger, ip: str, wish: dict[str, Any]) -> Holding:

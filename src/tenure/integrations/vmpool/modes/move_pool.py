@@ -24,7 +24,7 @@ from tenure.integrations.vmpool.state.held_back import is_held_back
 from tenure.integrations.vmpool.state.pool_notes import PoolPlacement
 from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tenure.integrations.vmpool.vm_pool_settings import MODES
-from tenure.kernel.errors import Conflict, Invalid
+from tenure.kernel.errors import Conflict, Invalid, StoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +63,27 @@ async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
             field="to",
         )
     if here.mode == to and not here.moves_to:
-        await places.say_where(here)  # whoever has moved it may have died before it said so
+        await _say_where(places, here)  # whoever has moved it may have died before it said so
         return MoveReport(here.mode, to, is_moved=False)
     with places.as_mover():
         is_home = is_back and to == "configmap"
         entries = await home.come_back(here) if is_home else await _carried(places, here, to, seen)
-    if is_back and here.moves_to == "ledger":
-        await places.say_where(PoolPlacement(to, "", here.epoch + 1))
     count = sum(not is_held_back(entry) for entry in entries)
     audit(PoolEvent.MOVED, pool=places.settings.config_map_name, mode=to, allocations=count)
+    if is_back and here.moves_to == "ledger":
+        await _say_where(places, PoolPlacement(to, "", here.epoch + 1))
     return MoveReport(here.mode, to, count)
+
+
+async def _say_where(places: PoolPlaces, placement: PoolPlacement) -> None:
+    """Say where the pool is; a ledger that is dead, as when a move is taken back for that, must not be in the way."""
+    try:
+        await places.say_where(placement)
+    except StoreUnavailable as error:
+        if placement.mode == "ledger":
+            raise
+        warning = f"the ledger does not know yet that the pool is elsewhere; move again when it is back: {error}"
+        audit(PoolEvent.WARNING, pool=places.settings.config_map_name, warning=warning)
 
 
 async def _carried(

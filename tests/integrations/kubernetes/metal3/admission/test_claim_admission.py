@@ -95,7 +95,7 @@ async def test_a_copy_of_a_claim_that_is_gone_or_was_moved_here_loses_its_addres
     for view in (View(HOLDERS[:1], claims=[moved]), View([owned])):
         claim, _ = await mutated(a_claim(annotations=KEPT), view=view)
 
-        assert claim["metadata"]["annotations"] == {"mine": "stays"}
+        assert claim["metadata"]["annotations"] == {"mine": "stays", BLOCK_MOVE: ""}
 
 
 @pytest.mark.parametrize("marks", [KEPT, {OWN_ADDRESS: "10.0.0.12"}], ids=["picked", "adopted"])

@@ -39,6 +39,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     field,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import MARKED, in_namespace, of_uid, with_marks
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, Provider
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import IN_CLUSTER_POOLS, POOL_KINDS
 from tenure.integrations.kubernetes.metal3.other_writers import MANAGERS, METAL3S_IPAM
@@ -75,7 +76,7 @@ class FollowedObjects:
             is_metal3s = kind.group == GROUP
             other = MANAGERS.get(pool_kind.provider) if (pool_kind := POOL_KINDS.get(kind.kind)) else None
             trim = METAL3S_IPAM.note_write if is_metal3s else other.note_write if other else drop_managed_fields
-            more = partial(Informer, indexers=indexers, trim=trim, meter=meter, empties=is_metal3s)
+            more = partial(Informer, indexers=with_marks(indexers), trim=trim, meter=meter, empties=is_metal3s)
             return InformerGroup(namespaces if kind.namespaced else (), lambda name: more(client, kind, namespace=name))
 
         self.ip_pools = group(IP_POOL, {"cluster": _cluster_of_pool})
@@ -223,6 +224,15 @@ class FollowedObjects:
     def lives(self, uid: str) -> bool:
         """Return whether there is a claim of a uid."""
         return self.claim_of_uid(uid) is not None
+
+    def is_claim_marked(self, uid: str) -> bool:
+        """Return whether there is a claim of a uid, and it is about to be deleted for a move. O(1)."""
+        return any(self._claims_by(MARKED, of_uid(uid)))
+
+    def has_marks(self, namespace: str) -> bool:
+        """Return whether a claim or an address of a namespace is about to be deleted for a move. O(1)."""
+        place = in_namespace(namespace)
+        return any(self._claims_by(MARKED, place)) or any(self._addresses_by(MARKED, place))
 
     def namesake(self, claim: Object) -> Object | None:
         """Return the address object that has the name of a claim."""

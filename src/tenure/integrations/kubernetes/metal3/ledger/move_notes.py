@@ -11,19 +11,18 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import chain
 
 from tenure.integrations.kubernetes.metal3.address_rights import owner_of
 from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerAway, LedgerRow, LedgerTrouble, is_written_on
-from tenure.integrations.kubernetes.metal3.objects.address_objects import position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import DELETE_FOR_MOVE, annotations_of, is_terminating
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_terminating
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import claim_of_owner, ledger_owner
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 
 LOG = logging.getLogger(__name__)
 
@@ -53,9 +52,12 @@ class MoveNotes:
             self._note(claim)
         while True:
             self._seen.clear()
+            away: set[PoolId] = set()
             for uid, (pool, owner) in list(self._marked.items()):
-                if await self._is_done(pool, owner, uid):
+                if pool not in away and await self._is_done(pool, owner, uid):
                     self._marked.pop(uid, None)
+                else:
+                    away.add(pool)  # each of its claims would wait as long for a ledger that does not answer
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(RETRY_S if self._marked else None):
                     await self._seen.wait()
@@ -66,39 +68,40 @@ class MoveNotes:
         if found is None or state.away or not self.serves(found):
             return
         for row in [each for each in state.rows.values() if each.pool_uid == uid_of(found)]:
+            is_done = True
             if self.is_going(row) and not row.is_moved:
-                await self._try(pool, row.owner, self.ledgers.note_moved(pool, row))
+                is_done = await self._try(f"{row.owner} is being moved", pool, self.ledgers.note_moved(pool, row))
             elif row.is_moved and self._stays(row):
-                await self._try(pool, row.owner, self.ledgers.note_stays(pool, row))
-        if not _is_marked(found):
+                is_done = await self._try(f"{row.owner} stays", pool, self.ledgers.note_stays(pool, row))
+            if not is_done:
+                return  # each of the others would wait as long for a ledger that does not answer
+        if not is_marked(found):
             await self._note_arrived(pool, found)
 
     def is_going(self, row: LedgerRow) -> bool:
-        """Return whether the claim of a holding is being moved, or was, as far as this process saw it."""
-        claim = self.caches.objects.claim_of_uid(row.claim_uid)
-        return (claim is not None and _is_marked(claim)) or self.caches.departed.was_moved(row.claim_uid)
+        """Return whether the claim of a holding is being moved, or was, as far as this process saw it. O(1)."""
+        return self.caches.objects.is_claim_marked(row.claim_uid) or self.caches.departed.was_moved(row.claim_uid)
 
     def is_move_near(self, pool: PoolId, rows: Iterable[LedgerRow]) -> bool:
         """Return whether a move may be under way where holdings have their claims, or have been killed there.
 
-        It pauses the clusters of a namespace before all else, and marks what it deletes. O(n) of the claims.
+        It pauses the clusters of a namespace before all else, and marks what it deletes. O(n) of the rows.
         """
         objects, follower = self.caches.objects, self.ledgers.followers.get(pool)
         owners = (claim_of_owner(follower.binding.realm, row.owner) for row in rows if follower is not None)
         places = {pool.namespace, *(each.namespace for each in owners if each is not None)}
-        marked = (each for each in chain(objects.all_claims(), objects.addresses_of(pool)) if _is_marked(each))
-        return any(map(objects.has_paused_cluster, places)) or any(key_of(each)[0] in places for each in marked)
+        return any(objects.has_paused_cluster(place) or objects.has_marks(place) for place in places)
 
     def _changed(self, delta: Delta) -> None:
         # A replica that does not lead follows no ledger, and looks at all claims when it does.
-        is_new = delta.before is None or not _is_marked(delta.before)
+        is_new = delta.before is None or not is_marked(delta.before)
         if delta.after is not None and is_new and self.ledgers.followers:
             self._note(delta.after)
 
     def _note(self, claim: Object) -> None:
         reference = self.caches.objects.followed_reference(claim)
         binding = self.caches.records.of(reference.pool).book.spec.ledger if reference is not None else None
-        if reference is not None and binding is not None and _is_marked(claim):
+        if reference is not None and binding is not None and is_marked(claim):
             self._marked[uid_of(claim)] = reference.pool, ledger_owner(binding.realm, id_of(claim))
             self._seen.set()
 
@@ -112,34 +115,42 @@ class MoveNotes:
         row = state.rows.get(owner)
         if row is None or row.is_moved or (row.claim_uid, row.pool_uid) != (uid, uid_of(found)):
             return True
-        return await self._try(pool, owner, self.ledgers.note_moved(pool, row))
+        return await self._try(f"{owner} is being moved", pool, self.ledgers.note_moved(pool, row))
 
     def _stays(self, row: LedgerRow) -> bool:
         """Return whether a claim is there after all, without a mark: a move was killed between mark and deletion."""
         claim = self.caches.objects.claim_of_uid(row.claim_uid)
-        return claim is not None and not is_terminating(claim) and not _is_marked(claim)
+        return claim is not None and not is_terminating(claim) and not is_marked(claim)
 
     async def _note_arrived(self, pool: PoolId, found: Object) -> None:
-        """Write on a holding that its claim is here, also while it is paused, as until the end of a move."""
-        follower = self.ledgers.followers.get(pool)
-        for address in self.caches.objects.addresses_of(pool):
-            claim, position = owner_of(address, self.caches.objects), position_of(address)
-            if follower is None or claim is None or position is None or is_terminating(claim):
-                continue
-            row = follower.row_of_claim(id_of(claim))
-            is_its = row is not None and row.position == position and not (_is_marked(address) or _is_marked(claim))
-            if row is not None and is_its and not is_written_on(row, claim, uid_of(found)):
-                await self._try(pool, row.owner, self.ledgers.keep(pool, claim, position))
+        """Write on holdings that their claims are here, also while they are paused, as until the end of a move.
 
-    async def _try(self, pool: PoolId, owner: str, work: Awaitable[None]) -> bool:
-        """Write in the ledger; return whether it need not be tried again."""
+        O(n) of the holdings that another pool has written, or that went for a move.
+        """
+        rows = self.caches.records.of(pool).ledger.rows.values()
+        for row in [each for each in rows if each.pool_uid != uid_of(found) or each.is_moved]:
+            claim = self._claim_at(pool, row)
+            if claim is None or is_written_on(row, claim, uid_of(found)):
+                continue
+            if not await self._try(f"{row.owner} has arrived", pool, self.ledgers.keep(pool, claim, row.position)):
+                return
+
+    def _claim_at(self, pool: PoolId, row: LedgerRow) -> Object | None:
+        """Return the claim that has the address of a holding of its name, and stays; or nothing."""
+        objects, follower = self.caches.objects, self.ledgers.followers.get(pool)
+        for address in objects.addresses_at(pool, row.position):
+            claim = owner_of(address, objects)
+            is_named = claim is not None and follower is not None and follower.row_of_claim(id_of(claim)) == row
+            is_leaving = claim is None or is_terminating(claim) or is_marked(claim) or is_marked(address)
+            if is_named and not is_leaving:
+                return claim
+        return None
+
+    async def _try(self, note: str, pool: PoolId, write: Awaitable[None]) -> bool:
+        """Write a note in the ledger; return whether it need not be tried again."""
         try:
-            await work
+            await write
         except LedgerTrouble as error:
-            LOG.warning("%s, %s is being moved: %s", pool, owner, error)
+            LOG.warning("%s: the ledger does not know yet that %s: %s", pool, note, error)
             return not isinstance(error, LedgerAway)
         return True
-
-
-def _is_marked(object: Object) -> bool:
-    return DELETE_FOR_MOVE in annotations_of(object)

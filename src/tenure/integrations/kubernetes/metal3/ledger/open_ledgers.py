@@ -1,7 +1,6 @@
 """The ledgers that pools are bound to: each is opened once for all pools that name it, and closed with the last."""
 
 import asyncio
-import contextlib
 import logging
 from dataclasses import dataclass, field
 
@@ -24,6 +23,11 @@ class _Opened:
     users: set[PoolId] = field(default_factory=set)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     ledger: AsyncLedger | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether there is nothing to close, and nobody who opens it."""
+        return not self.users and self.ledger is None and not self.lock.locked()
 
 
 class OpenLedgers:
@@ -49,13 +53,16 @@ class OpenLedgers:
                 continue
             opened.users.discard(user)
             if not opened.users:
-                del self._opened[place]
-                await _close(opened)
+                await _close(place, opened)
+                # A pool may have come meanwhile; and what could not be closed in time is closed with the others.
+                if opened.is_over and self._opened.get(place) is opened:
+                    del self._opened[place]
 
     async def close(self) -> None:
         """Close all of them."""
-        for opened in self._opened.values():
-            await _close(opened)
+        for place, opened in list(self._opened.items()):
+            opened.users.clear()
+            await _close(place, opened)
         self._opened.clear()
 
 
@@ -68,12 +75,15 @@ async def _open(place: LedgerPlace) -> AsyncLedger:
     return (await open_async(place.url)).asked_by(ACTOR)
 
 
-async def _close(opened: _Opened) -> None:
+async def _close(place: LedgerPlace, opened: _Opened) -> None:
+    """Close a ledger that no pool uses, also one that is being opened. It lets go of its store if this is cancelled."""
     try:
-        # A database that hangs must not keep the process from ending. A ledger that is being opened is closed as well.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSES_S), opened.lock:
-                if opened.ledger is not None:
-                    await opened.ledger.close()
+        # A database that hangs must not keep the process from ending.
+        async with asyncio.timeout(CLOSES_S), opened.lock:
+            if opened.ledger is not None and not opened.users:
+                ledger, opened.ledger = opened.ledger, None
+                await ledger.close()
+    except TimeoutError:
+        LOG.warning("the ledger %s was not closed within %d s", without_secrets(place.url), CLOSES_S)
     except (TenureError, OSError) as error:
         LOG.warning("a ledger was not closed in order: %s", error)

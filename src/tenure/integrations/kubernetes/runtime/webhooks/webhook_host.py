@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from tenure.integrations.kubernetes.runtime.deep_json import read_json
+from tenure.integrations.kubernetes.runtime.deep_json import read_deep_json
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tenure.integrations.kubernetes.runtime.webhooks import serving_certificates
 
@@ -112,7 +112,7 @@ class WebhookHost:
         if admission is None:
             return web.Response(status=404, text=f"no admission under {asked.path}")
         try:
-            request = _request(read_json(await asked.read(), asked.path))
+            request = _request(read_deep_json(await asked.read(), asked.path))
         except (orjson.JSONDecodeError, KeyError, TypeError) as error:
             return web.Response(status=400, text=f"not an AdmissionReview of admission.k8s.io/v1: {error!r}")
         began = time.monotonic()
