@@ -180,9 +180,10 @@ class Batcher(Generic[K, I, A]):
             del self._running[key]
 
     async def drain(self) -> None:
-        """Wait until everything that was submitted has its answer."""
+        """Wait until everything that was submitted has its answer; what is under way goes on if this is cancelled."""
         while self._waiting or self._active or self._unanswered:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            if self._tasks:
+                await asyncio.wait(self._tasks)
             # The loop gives the answers, not the tasks.
             await asyncio.sleep(0)
 

@@ -504,7 +504,7 @@ class Engine:
         return sorted(found)
 
     async def close(self) -> None:
-        """Finish what was asked, then let go of the store; at once if this is cancelled."""
+        """Finish what was asked, then let go of the store; without waiting for the first if this is cancelled."""
         if self._closed:
             return
         try:
