@@ -1,6 +1,7 @@
 """Requests to an API server that misbehaves: what is turned away is sent again, what is unclear is said to be."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
@@ -48,9 +49,13 @@ async def test_kp11_a_request_that_comes_too_early_is_sent_again_when_the_server
 
 async def test_a_server_says_how_long_to_wait(server: CrookedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
+    here, really_sleep = threading.get_ident(), asyncio.sleep
 
     async def sleep(delay: float) -> None:
-        pauses.append(delay)
+        if threading.get_ident() == here:
+            pauses.append(delay)
+        else:  # servers that other tests of this worker share have loops of their own
+            await really_sleep(delay)
 
     times = [{"Retry-After": "7"}, {"Retry-After": "7200"}, {}, {"Retry-After": "soon"}]
     server.answers = [*(refuses(429, "TooManyRequests", **each) for each in times), responds({"kind": "Node"})]
