@@ -11,10 +11,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import cycle
 
+from tenure.integrations.kubernetes.metal3.caches.cramped_kinds import CrampedKinds
 from tenure.integrations.kubernetes.metal3.ipam_controller import IpamController
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
-from tenure.integrations.kubernetes.metal3.objects.cramped_kinds import CrampedKinds
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_POOL,
     text,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
+from tenure.integrations.kubernetes.metal3.caches.cramped_kinds import CrampedKinds
 from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
@@ -18,7 +19,6 @@ from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import (
     cooling_written,
     listed_addresses,
 )
-from tenure.integrations.kubernetes.metal3.objects.cramped_kinds import CrampedKinds
 from tenure.integrations.kubernetes.metal3.objects.drain_steps import DRAINED, DrainStep, drain_step, drained_condition
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,

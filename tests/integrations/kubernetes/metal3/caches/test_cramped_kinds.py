@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.objects.cramped_kinds import TRIED_AGAIN_S
+from tenure.integrations.kubernetes.metal3.caches.cramped_kinds import TRIED_AGAIN_S
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import COOLING_LIST, IP_CLAIM, IP_POOL, annotations_of
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
