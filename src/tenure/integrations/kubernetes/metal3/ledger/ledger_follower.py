@@ -27,6 +27,7 @@ from tenure.integrations.kubernetes.metal3.objects.ledger_owner import claim_of_
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding
 from tenure.integrations.kubernetes.metal3.pool_book import LEDGER, Holder
+from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.resource_types import key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address
@@ -96,8 +97,12 @@ class LedgerFollower:
         """Owners of this realm, of pools that were not here when it was last looked."""
 
     @property
+    def _record(self) -> PoolRecord:
+        return self._caches.records.of(self._key)
+
+    @property
     def _state(self) -> LedgerState:
-        return self._caches.records.of(self._key).ledger
+        return self._record.ledger
 
     def look(self) -> None:
         """Ask the ledger soon, such as after the Secret has changed."""
@@ -122,7 +127,7 @@ class LedgerFollower:
             secret.cancel()
             await asyncio.gather(secret, return_exceptions=True)
             await self._opened.leave(self._key)
-            self._caches.records.of(self._key).ledger = LedgerState()
+            self._record.ledger = LedgerState()
             self._caches.records.follow_plan(self._key, None)
             self._caches.records.hold_in_ledger(self._key, {})
 
@@ -164,9 +169,7 @@ class LedgerFollower:
         if self._state.away != reason:
             LOG.warning("%s: the ledger: %s", self._key, reason)
             self._state.away = reason
-            self._caches.records.of(
-                self._key
-            ).look_again()  # claims say why they wait, also where the reason is another
+            self._record.look_again()  # claims say why they wait, also where the reason is another
             self._caches.records.status_due(self._key)
         return LedgerAway(f"The ledger of {self._key.title}: {reason}")
 
@@ -185,7 +188,7 @@ class LedgerFollower:
         if self._state.away:
             return
         if is_back:
-            self._caches.records.of(self._key).look_again()
+            self._record.look_again()
         self._look_regularly(now, is_due=is_back)
 
     async def _read(self) -> bool:
@@ -215,7 +218,7 @@ class LedgerFollower:
 
     def publish(self) -> None:
         """Enter into the book what the mirror has, and look at the claims that it concerns."""
-        record, state = self._caches.records.of(self._key), self._state
+        state = self._state
         before, state.rows = state.rows, {row.owner: row for row in self.mirror.rows.values() if _is_first(row)}
         if self.mirror.plan is not None:
             aside = self.mirror.plan.network.preallocations
@@ -225,7 +228,7 @@ class LedgerFollower:
         for owner in {each for each in before.keys() | state.rows.keys() if before.get(each) != state.rows.get(each)}:
             claim = claim_of_owner(self.binding.realm, owner)
             if claim is not None and self._caches.objects.claim(claim) is not None:
-                record.dirty.add(claim)
+                self._record.dirty.add(claim)
 
     def _holders(self) -> dict[Holder, int]:
         """Return who holds what of the pool: owners by their names, and why an address is refused."""
@@ -245,7 +248,7 @@ class LedgerFollower:
         """Enter what the ledger has granted. O(log n)."""
         row = self.mirror.enter(holding)
         self._state.rows[row.owner] = row
-        self._caches.records.of(self._key).book.hold((LEDGER, self._holder_name(row)), row.position)
+        self._record.book.hold((LEDGER, self._holder_name(row)), row.position)
 
     def row_of_claim(self, claim: ClaimId) -> LedgerRow | None:
         """Return what the ledger holds under the name of a claim, or nothing. O(1)."""
@@ -262,21 +265,21 @@ class LedgerFollower:
         before = self._refusals.get(position)
         pause_s = REFUSED_S if before is None else min(2 * before.pause_s, LONGEST_REFUSED_S)
         self._refusals[position] = Refusal(why, time.monotonic() + pause_s, pause_s)
-        self._caches.records.of(self._key).book.hold((LEDGER, why), position)
+        self._record.book.hold((LEDGER, why), position)
         self.look()
 
     def _drop_refusals(self) -> bool:
         """Forget refusals of what somebody is known to hold; return whether others do not count any more."""
         for position in [each for each in self._refusals if each in self.mirror.rows or each in self.mirror.others]:
             del self._refusals[position]
-        book, now = self._caches.records.of(self._key).book, time.monotonic()
+        book, now = self._record.book, time.monotonic()
         return any(
             each.until < now and book.position_of((LEDGER, each.why)) is not None for each in self._refusals.values()
         )
 
     def _compare(self) -> None:
         """Look at the claims that have an address which the ledger does not hold for them, as far as is known."""
-        record = self._caches.records.of(self._key)
+        record = self._record
         pool = self._caches.objects.pools.get(self._key)
         for address in self._caches.objects.addresses_of(self._key):
             claim = owner_of(address, self._caches.objects)
