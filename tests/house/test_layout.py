@@ -1,4 +1,4 @@
-"""The shape of the house: short files, short functions, a docstring in every module, no paths of anybody's machine."""
+"""The shape of the house: short functions, a docstring in every module, no paths of anybody's machine."""
 
 import ast
 import re
