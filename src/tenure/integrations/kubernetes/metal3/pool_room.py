@@ -1,8 +1,8 @@
 """What a pool has room for: a server stores 1.5 MiB of an object, and names of claims may be long.
 
-Where all does not fit, it is first forgotten what claims had that are gone, those that went first. Then
-``status.indexes`` is empty, as above 5,000 entries (KD4): the IPAddress objects say the same. Only where that is not
-enough do addresses cool off no longer, since that was promised.
+If not everything fits, the pool first forgets the addresses of departed claims, the oldest first. Then
+``status.indexes`` is emptied, as above 5,000 entries (KD4): the IPAddress objects say the same. Cooling addresses are
+dropped last, since users were promised them.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from tenure.integrations.kubernetes.metal3.objects.listed_entries import MOST_AN
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 
 STORED_BYTES = 1_400_000
-"""So many bytes of a pool are planned; what is left of 1.5 MiB is for conditions, samples and managers of fields."""
+"""The bytes of a pool that are planned; the rest of 1.5 MiB is for conditions, samples and managers of fields."""
 AGAIN = 0.9
-"""What was emptied comes back when it needs no more than this part of its room."""
+"""Emptied indexes come back when they need no more than this part of their room."""
 
 
 def room_of(pool: Object, *, is_cramped: bool = False) -> int:

@@ -41,7 +41,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object, Resour
 LOOKED_UP = {(CLUSTER_API_GROUP, each.type.kind): each.type for each in IN_CLUSTER_POOLS}
 """Pools of the in-cluster provider, by group and kind: they are not followed, but looked up before a claim is made."""
 SAYS_AFTER_S = 5.0
-"""After so long a claim that another provider does not serve is named: until then it is a matter of moments."""
+"""How long a claim of another provider may wait before the Metal3Data names it: most are served within moments."""
 
 
 class NotServedYet(Exception):

@@ -24,7 +24,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, k
 LOG = logging.getLogger(__name__)
 
 AGAIN_S = 10.0
-"""What the server refuses to let go is tried again after so long."""
+"""How long until a release that the server refused is tried again."""
 
 
 class LeftObject(NamedTuple):
@@ -66,7 +66,7 @@ class LeftBehind:
                 continue
             since = known.get(uid_of(left.object), time.monotonic())
             wait_s = since + self._grace_s - time.monotonic()
-            # Whatever deletes it says so; a backup may bring its owner back meanwhile.
+            # What is being deleted need not wait. For the rest, a restored backup may bring the owner back in time.
             is_due = wait_s <= 0 or is_terminating(left.object)
             if not is_due or not await self._is_released(left):
                 self._since.setdefault(key, {})[uid_of(left.object)] = since

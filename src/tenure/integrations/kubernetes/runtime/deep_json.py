@@ -14,7 +14,7 @@ import orjson
 LOG = logging.getLogger(__name__)
 
 DEEPEST = 200
-"""So many levels are left of a document that is too deep to be read: what is left can be written as well."""
+"""The levels that are kept of a document that is too deep to be read: few enough to be written again."""
 
 MOST_LEVELS = 10_100
 """A server stores 10,000 in one object, and a list or a review adds a few; what is deeper is rubbish, and not read."""

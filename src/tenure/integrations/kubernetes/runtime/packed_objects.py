@@ -18,7 +18,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, k
 LOG = logging.getLogger(__name__)
 
 RECENT = 500
-"""So many objects are kept parsed: what is at work now is looked at and replaced many times, and packed once after."""
+"""The number of objects that stay parsed: those in use are read and replaced many times, and packed once at the end."""
 WINDOW_BITS = -12
 """A raw stream with a window of 4 KB: with the largest one, making room for it takes longer than packing."""
 MEMORY_LEVEL = 4

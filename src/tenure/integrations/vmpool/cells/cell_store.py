@@ -70,7 +70,7 @@ class CellTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AddressLook:
-    """Which cells of addresses are somebody's, and those that say that nobody has them."""
+    """The names of the cells of held addresses, and the cells of free addresses."""
 
     held: frozenset[str]
     free: Mapping[str, StoredCell]

@@ -49,10 +49,10 @@ from tenure.integrations.vmpool.pool_errors import LOOK_AT_CELL, PoolStateUnread
 from tenure.integrations.vmpool.state.go_json import read_json, write_line
 
 UNFINISHED_S = 0.5
-"""So long a claim without its address is left to its writer."""
+"""How long a claim without its address is left to its writer."""
 LOOK_EVERY_S = 0.05
 FREE_OLD_S = 30.0
-"""So long the cells of free addresses are not listed again: one that is not known as free costs a few requests more."""
+"""How long a list of the free cells is used: an address that is free and not in it costs a few requests more."""
 TOKEN_BITS = 62
 
 Body = Mapping[str, Any]
@@ -117,7 +117,7 @@ class _Address:
     """What the cell of an address says."""
 
     claim: str
-    """Whose it is; of one that is free: whose it was, if it was somebody's."""
+    """The claim that holds the address; of a free address, the last one that held it, if any."""
     token: int
     body: Body = field(default_factory=dict)
     is_free: bool = False
@@ -147,7 +147,7 @@ class ClaimPairs:
     has_log: bool = False
     """Whether ends of holdings are read from events: then a cell that is free says all that its holding said."""
     _free: dict[str, StoredCell] = field(default_factory=dict, repr=False)
-    """Cells of free addresses as they were last seen; whoever replaces one finds out whether it still is."""
+    """Cells of free addresses as last seen. A hint: the swap that replaces one fails if the address was taken."""
     _free_read_at: float = field(default=float("-inf"), repr=False)
 
     async def hold(

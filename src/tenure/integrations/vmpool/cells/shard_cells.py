@@ -47,7 +47,7 @@ BEACON = "beacon"
 """A cell that a reader of events writes, to know when it has seen all that was before."""
 SILENT_S = 30.0
 ROOM_FOR_MORE = 65_536
-"""So much is left in a shard for the notes, and for what is allocated while a pool is moved."""
+"""The bytes that stay free in a shard for the notes, and for allocations while a pool is moved."""
 TOO_FEW_SHARDS = (
     "a shard has no room for its part; release allocations, or name more shards for a pool that comes (VM_POOL_SHARDS)"
 )
@@ -74,7 +74,7 @@ class ShardCells:
     """The shards as they were last seen: a swap begins with them, and reads if they are old."""
     _turns: dict[int, asyncio.Lock] = field(default_factory=dict, repr=False)
     _waiting: dict[int, list["_Swap"]] = field(default_factory=dict, repr=False)
-    """Swaps by shard, in the order in which they came; whoever has the turn does all of them."""
+    """Swaps by shard, in order of arrival; the caller whose turn it is writes all of them."""
     _is_checked: bool = False
 
     @cached_property

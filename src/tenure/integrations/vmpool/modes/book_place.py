@@ -56,9 +56,9 @@ T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - items
 
 CHOICES = 3
-"""So many VMs an id names at once: the next one costs no further write of its claim, if others take the first."""
+"""The VMs that an id names at once: if another id takes the first, the next costs no further write of the claim."""
 LOOK_AFTER = 4
-"""After so many VMs that were taken meanwhile, the pool is looked at again: a look costs as much as a few tries."""
+"""The tries on VMs that others took before the pool is read again: reading it costs as much as a few tries."""
 OLD_S = 30.0
 """A look that is older is not relied on."""
 
@@ -86,8 +86,8 @@ class BookPlace:
     """Raises if this process must not move the pool any more: another one may have gone on with it."""
     tally: ResultTally = field(default_factory=ResultTally, repr=False)
     as_of: Callable[[], int] = field(default=lambda: 1 << 62, repr=False)
-    """Up to which generation of the list it is known that the pool is here; an address that came later may be one of
-    the place to which the pool was moved before that."""
+    """Return the newest generation of the address list for which the pool is known to be here. A newer address may
+    belong to a place to which the pool has moved since (``FoundPlace``)."""
     follow: FollowList = field(default=no_list, repr=False)
     """Reads the list again if notes say that there is a newer one."""
     _results: NotedResults = field(init=False, repr=False)

@@ -1,16 +1,16 @@
 """Move a live pool from one mode to another: nothing is lost or doubled, whoever is at work or killed meanwhile (VD4).
 
-1. The note says that the pool is being moved: whoever finds nothing waits. It stands in the ConfigMap of the pool's
-   name, in which no address is free while the pool is in another mode: so Go managers never find one there.
-2. Where it is, every address becomes a filler's; a filler says for which allocation it stands. After that nothing can
-   be allocated or released there any more, by whatever process, Go managers included.
-3. Where it goes, which nobody looks at yet, the allocations are taken in.
-4. The note says where the pool is; a ledger says so, too, since a process may see nothing else.
+1. The note says that the pool is being moved, and callers that find nothing wait. It is in the ConfigMap of the pool's
+   name. No address is free there while the pool is in another mode, so Go managers never find one.
+2. At the source, a filler takes every address and says for which allocation it stands. From then on no process, Go
+   managers included, can allocate or release there.
+3. The target, which no process reads yet, takes the allocations in.
+4. The note says where the pool is. A ledger says so, too, for processes that see nothing else.
 
-Whatever can be known to be in the way (room, an address that a mode cannot have, a pool of the name in the ledger) is
-looked for before the first step, and refused.
+Known obstacles (no room, an address that the mode cannot have, another pool of this name in the ledger) are refused
+before the first step.
 
-Each step may be done again, so whoever is killed is followed by another mover, which begins at the first.
+Every step can be repeated: a mover that was killed is followed by another one, which begins at the first step.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
             field="to",
         )
     if here.mode == to and not here.moves_to:
-        await _say_where(places, here)  # whoever has moved it may have died before it said so
+        await _say_where(places, here)  # the process that moved it may have died before it said so
         return MoveReport(here.mode, to, is_moved=False)
     with places.as_mover():
         is_home = is_back and to == "configmap"

@@ -2,9 +2,9 @@
 
 Where a pool is stands in the notes of the ConfigMap of its name, in all modes, from its first write on; a ledger says
 it as well, for those who see nothing else. A process reads it at its first call, and again whenever its place has not
-found what was asked for, or the list of addresses is newer than what it knew then. A place that was left has no free
-address of the lists until that time, and no id there gets another VM than it had: so no answer that something was
-found is out of date.
+found what was asked for, or the list of addresses is newer than what it knew then. In a place that the pool has left,
+no address of any list up to that time is free, and no id gets a VM other than its own. So what a process finds there
+is still true; only what it does not find has to be looked for again.
 """
 
 import asyncio
@@ -46,10 +46,10 @@ class FoundPlace:
 
     placement: PoolPlacement
     generation: int = 0
-    """Of the list of addresses that was known before it was looked at. An address that came later may have come after
-    a move, so nothing of a newer list is offered before the pool was looked for again."""
+    """The generation of the address list that was known before the look. The pool may have moved before an address of a
+    newer list came, so no such address is offered until the pool was looked for again."""
     is_noted: bool = True
-    """Whether it is written down; if not, it is no more than what this process's settings say."""
+    """Whether the notes say so; if not, only the settings of this process do."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ class PoolPlaces:
     """None before the first call."""
 
     _needs_no_note: bool = False
-    """Whether this process may not note where the pool begins, and need not."""
+    """Whether this process has no right to note where the pool begins: then the ledger says so instead."""
 
     follower: ListFollower | None = field(init=False, default=None, repr=False)
     """Follows the list of addresses that the pool keeps itself; none without a cluster."""
@@ -193,7 +193,7 @@ class PoolPlaces:
         return place.book
 
     async def say_where(self, placement: PoolPlacement) -> None:
-        """Say where the pool is to those who see the ledger and no cluster, also that it does not come after all."""
+        """Say in the ledger where the pool is, for nodes without a cluster; also that it does not come after all."""
         if placement.mode == "ledger" or not self.settings.pool_ledger:
             await self.at(placement.mode, placement.epoch).arrive()
         else:
@@ -243,7 +243,7 @@ class PoolPlaces:
 
     @contextlib.contextmanager
     def as_mover(self) -> Iterator[None]:
-        """Let every write of a piece of work ask first whether this process may still move the pool."""
+        """Ask before every write of a piece of work whether this process may still move the pool."""
         before = _MOVES.set(True)
         try:
             yield
@@ -251,12 +251,12 @@ class PoolPlaces:
             _MOVES.reset(before)
 
     def _check_mover(self) -> None:
-        """Ask that of the work of a mover; calls beside it need no Lease."""
+        """Call ``check`` for the writes of a mover; other calls of this process need no Lease."""
         if _MOVES.get():
             self.check()
 
     def _check(self) -> None:
-        """Ask what ``check`` is at that moment."""
+        """Call ``check`` as it is at that moment: it changes while this process has the Lease."""
         self.check()
 
     async def follow(self, notes: PoolNotes) -> bool:

@@ -18,8 +18,8 @@ from tenure.integrations.vmpool.vm_pool_settings import MODES
 def move(session: Session, to: str, **said: Any) -> None:
     """Keep a pool in another mode from now on; nodes go on meanwhile, and follow by themselves.
 
-    A move that was broken off goes on when it is called again, or back with --to the former mode. Go managers find no
-    free address in the ConfigMap that was left, also after their repair.
+    An interrupted move goes on when the command is called again; --to with the former mode takes it back. Go managers
+    find no free address in the ConfigMap that the pool has left, not even after their repair.
 
     For example:
       tenure vmpool move --to per-ip

@@ -27,7 +27,7 @@ T = TypeVar("T")
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 CLUSTER_VARIABLES = ("KUBERNETES_SERVICE_HOST", "KUBECONFIG")
-"""What says that there is a cluster, where no option does."""
+"""Variables that say that there is a cluster, if no option does."""
 
 METAVARS = {
     "pool_ips": "A,B-C",
@@ -177,7 +177,7 @@ async def opened_pools(
     *,
     is_clustered: bool = False,
 ) -> "AsyncIterator[list[AsyncVMPool]]":
-    """Give pools, with a client of their own; those in a ledger need no cluster, and have one if any is to be found."""
+    """Give pools, with a client of their own. Pools in a ledger need no cluster, but use one that can be found."""
     credentials = loaded("runtime.credentials", "kubernetes")
     pools, identity = loaded("async_vm_pool"), loaded("node_identity")
     is_clustered |= any(each.pool_mode != "ledger" for each in settings) or bool(kubeconfig or kube_context)
@@ -185,7 +185,7 @@ async def opened_pools(
         async with contextlib.AsyncExitStack() as stack:
             client = None
             found = None
-            # The pod's account, or $KUBECONFIG: a file that only lies about is not meant.
+            # A pod's account or $KUBECONFIG counts; a kubeconfig that merely exists in the home folder does not.
             if is_clustered or any(name in os.environ for name in CLUSTER_VARIABLES):
                 with contextlib.suppress(*(() if is_clustered else (credentials.CredentialsMissing,))):
                     found = credentials.find_credentials(kubeconfig, kube_context)

@@ -14,7 +14,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 
 REMEMBERED = 10_000
-"""So many claims that are gone are remembered; in the time of a reservation fewer go."""
+"""The number of departed claims that are remembered: more than can go while one reservation lasts."""
 
 
 class DepartedClaims:

@@ -17,7 +17,7 @@ from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 
 MOST_COOLING = 2_500
-"""So many entries, some 300 KB, a pool lists at most; the oldest make room for new ones."""
+"""The most entries that a pool lists, some 300 KB; the oldest make room for new ones."""
 
 
 class CoolingAddress(NamedTuple):

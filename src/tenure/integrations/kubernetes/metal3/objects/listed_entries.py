@@ -14,7 +14,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import annotations
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 
 MOST_ANNOTATIONS = 256 * 1024
-"""So many bytes of annotations, names included, a server stores of one object."""
+"""The most bytes of annotations, names included, that a server stores in one object."""
 LEFT_TO_OTHERS = 48 * 1024
 """Of these, what is left to annotations that others write later, and to reservations."""
 
