@@ -31,13 +31,13 @@ from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     wish_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
-    DELETE_FOR_MOVE,
     PAUSED,
     annotations_of,
     finalizers_of,
     is_terminating,
 )
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import LedgerBinding
@@ -207,7 +207,7 @@ class PoolView:
 
 def decide(claim: Object, view: PoolView) -> Action:
     """Decide about one claim."""
-    if DELETE_FOR_MOVE in annotations_of(claim):
+    if is_marked(claim):
         return Leave("it is being moved")
     if _holds_up_move(claim, view):
         return LetMove()
@@ -243,7 +243,7 @@ def _decide_living(claim: Object, view: PoolView) -> Action:
 
 def _is_being_moved(claim: Object, candidates: Sequence[Object], view: PoolView) -> bool:
     """Return whether the address of a claim is being moved: it goes before its claim, which is not marked yet."""
-    return view.is_moved(id_of(claim)) or any(DELETE_FOR_MOVE in annotations_of(each) for each in candidates)
+    return view.is_moved(id_of(claim)) or any(is_marked(each) for each in candidates)
 
 
 def _holds_up_move(claim: Object, view: PoolView) -> bool:
@@ -294,7 +294,7 @@ def _unready(view: PoolView) -> Action | None:
     if view.pool is None:
         missing = f"{view.key.title} does not exist; the claim is served as soon as it does"
         return Refuse(missing, why=Unserved.POOL_NOT_READY)
-    if DELETE_FOR_MOVE in annotations_of(view.pool):
+    if is_marked(view.pool):
         return Leave("its pool is being moved")
     if is_terminating(view.pool):
         return Refuse(f"{view.key.title} is being deleted", why=Unserved.POOL_NOT_READY)
@@ -531,7 +531,7 @@ def _released(claim: Object, view: PoolView) -> list[Object]:
     mine = [each for each in candidates if each is own or is_made_here(each) or uid_of(claim) in owner_uids(each)]
     mine += [each for each in _leftovers(claim, view) if _is_held(each)]
     mine += [each for each in view.addresses_for(claim) if _is_of_former_pool(each, claim, view)]
-    return [each for each in mine if DELETE_FOR_MOVE not in annotations_of(each)]
+    return [each for each in mine if not is_marked(each)]
 
 
 def _is_of_former_pool(address: Object, claim: Object, view: PoolView) -> bool:
@@ -562,8 +562,5 @@ def _surplus(claim: Object, given: Object, candidates: Sequence[Object]) -> list
     return [
         each
         for each in candidates
-        if each is not given
-        and is_made_here(each)
-        and uid_of(claim) in owner_uids(each)
-        and DELETE_FOR_MOVE not in annotations_of(each)
+        if each is not given and is_made_here(each) and uid_of(claim) in owner_uids(each) and not is_marked(each)
     ]

@@ -24,12 +24,11 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLAIM_KINDS, kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
-    DELETE_FOR_MOVE,
-    annotations_of,
     is_terminating,
     now_text,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
@@ -120,7 +119,7 @@ class OrphanWatch:
             self._seen.set()
 
     def _is_orphan(self, address: Object) -> bool:
-        if kind_of(address) not in self.kinds or DELETE_FOR_MOVE in annotations_of(address):
+        if kind_of(address) not in self.kinds or is_marked(address):
             return False
         return pool_of(address) is not None and owner_of(address, self.caches.objects) is None
 

@@ -49,11 +49,10 @@ from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     was_served,
 )
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
-    DELETE_FOR_MOVE,
-    annotations_of,
     is_terminating,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED, RESERVED
@@ -157,7 +156,7 @@ class PoolPasses:
             if not left or self.caches.objects.lives(uid):
                 record.vanished.discard(uid)
             for address in left:
-                if owner_of(address, self.caches.objects) is None and DELETE_FOR_MOVE not in annotations_of(address):
+                if owner_of(address, self.caches.objects) is None and not is_marked(address):
                     await self._release_left(key, address)
 
     async def _release_left(self, key: PoolId, address: Object) -> None:
@@ -496,7 +495,7 @@ class PoolPasses:
     def _is_writable(self, key: PoolId) -> bool:
         """Return whether the pool itself may be written: it is there and ours, not paused, and not being moved."""
         view = self._view(key)
-        if view.pool is None or not view.is_served or DELETE_FOR_MOVE in annotations_of(view.pool):
+        if view.pool is None or not view.is_served or is_marked(view.pool):
             return False
         return not self.caches.records.is_pool_paused(key)
 

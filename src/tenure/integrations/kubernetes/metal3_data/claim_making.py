@@ -7,15 +7,14 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_refer
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import METAL3, kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_GROUP,
-    DELETE_FOR_MOVE,
     IP_POOL,
-    annotations_of,
     field,
     is_terminating,
     labels_of,
     mapping,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import IN_CLUSTER_POOLS
 from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
@@ -180,7 +179,7 @@ class ClaimMaking:
 def _is_lost(claim: Object) -> bool:
     """Return whether a claim will never have an address: somebody deleted it before it had one."""
     has_none = not kind_of(claim).given(claim)
-    return is_terminating(claim) and has_none and DELETE_FOR_MOVE not in annotations_of(claim)
+    return is_terminating(claim) and has_none and not is_marked(claim)
 
 
 def _unserved(claim: Object, needed: NeededAddress) -> NotServedYet:

@@ -21,6 +21,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     PAUSED,
     annotations_of,
     field,
+    is_paused_cluster,
     labels_of,
     text,
 )
@@ -206,7 +207,7 @@ class DataCaches:
         if PAUSED in annotations_of(object):
             return True
         found = self.clusters.get((key_of(object)[0], cluster)) if cluster else None
-        return found is not None and (PAUSED in annotations_of(found) or field(found, "spec", "paused") is True)
+        return found is not None and is_paused_cluster(found)
 
     def await_change(self, kind: ResourceType, key: Key, data: Key) -> None:
         """Wake a machine's data when a pool or a claim comes, changes or goes."""

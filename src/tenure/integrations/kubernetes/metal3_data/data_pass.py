@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_reference
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_NAME,
-    DELETE_FOR_MOVE,
-    annotations_of,
     field,
     finalizers_of,
     is_terminating,
@@ -22,6 +20,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     mapping,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3_data.claim_making import ClaimMaking, NotServedYet
 from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, WorkKey, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
@@ -104,7 +103,7 @@ class DataPasses:
         if data is None:
             self._seen.pop(key, None)
             return
-        if DELETE_FOR_MOVE in annotations_of(data) or not self._serves(data):
+        if is_marked(data) or not self._serves(data):
             return
         if self._caches.is_paused(data, self._cluster_of(data)):
             return
@@ -124,7 +123,7 @@ class DataPasses:
     async def _release(self, data: Object) -> None:
         """Let the claims of a machine go, whichever template they were made by (R11), its secrets, and its data."""
         claims = self._caches.claims_of(data)
-        if is_awaited(data) or any(DELETE_FOR_MOVE in annotations_of(claim) for _, claim in claims):
+        if is_awaited(data) or any(is_marked(claim) for _, claim in claims):
             return  # its claim still wants it; or it is moved, and without it nobody would release what stays here
         for kind, claim in claims:
             await self._writes.release(self._caches.claims_of_kind(kind), claim, DATA_FINALIZER)

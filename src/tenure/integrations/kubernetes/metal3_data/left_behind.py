@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
-    DELETE_FOR_MOVE,
-    annotations_of,
     is_terminating,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, Group, WorkKey, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError
@@ -86,7 +85,7 @@ class LeftBehind:
 
     def _may_end(self, object: Object) -> bool:
         is_paused = self._caches.is_paused(object, cluster_of(object))
-        return self._serves(object) and not is_paused and DELETE_FOR_MOVE not in annotations_of(object)
+        return self._serves(object) and not is_paused and not is_marked(object)
 
     async def _is_owned(self, left: LeftObject) -> bool:
         """Return whether the server has the owner; the caches of two kinds may be of different times."""

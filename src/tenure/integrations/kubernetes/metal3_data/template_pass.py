@@ -14,8 +14,6 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import owner_refer
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import arrival_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_NAME,
-    DELETE_FOR_MOVE,
-    annotations_of,
     field,
     finalizers_of,
     is_terminating,
@@ -24,6 +22,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     now_text,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, WorkKey, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     DATA_CLAIM,
@@ -66,7 +65,7 @@ class TemplatePasses:
         if template is not None and not self._is_served(template):
             return
         found = self._caches.data_claims.by_index("template", "/".join(key))
-        claims = sorted((each for each in found if DELETE_FOR_MOVE not in annotations_of(each)), key=arrival_of)
+        claims = sorted((each for each in found if not is_marked(each)), key=arrival_of)
         refused = await _each([claim for claim in claims if is_terminating(claim)], self._end_claim)
         await self._left.release(WorkKey(TEMPLATE.kind, *key), self._left_datas(key))
         if template is not None and not is_terminating(template):
@@ -94,7 +93,7 @@ class TemplatePasses:
         """Return whether a template is looked after: not paused, not moved away, and its cluster is there."""
         cluster = cluster_of(template)
         is_missing = bool(cluster) and self._caches.clusters.get((key_of(template)[0], cluster)) is None
-        if DELETE_FOR_MOVE in annotations_of(template) or self._caches.is_paused(template, cluster):
+        if is_marked(template) or self._caches.is_paused(template, cluster):
             return False
         return self._serves(template) and (not is_missing or is_terminating(template))
 
@@ -184,8 +183,7 @@ class TemplatePasses:
         """Let a claim go after its data, so that its number and name are free when both are gone."""
         datas = [*self._caches.datas.by_index("owner", uid_of(claim)), *self._leftovers(claim)]
         gone = [
-            DELETE_FOR_MOVE not in annotations_of(data)
-            and await self._writes.release(self._caches.datas, data, DATA_CLAIM_FINALIZER)
+            not is_marked(data) and await self._writes.release(self._caches.datas, data, DATA_CLAIM_FINALIZER)
             for data in {key_of(each): each for each in datas}.values()
         ]
         if all(gone):

@@ -17,7 +17,8 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import DELETE_FOR_MOVE, annotations_of, is_terminating
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_terminating
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
 from tenure.integrations.kubernetes.metal3.pool_book import LOST, Holder, holder_of
@@ -74,7 +75,7 @@ class ChangedAddresses:
     def _keep_for_claim(self, pool: PoolId, record: PoolRecord, gone: Object) -> None:
         """Keep an address for its claim whose object went by force, also before the claim named the address (KP9)."""
         claim = owner_of(gone, self.objects)
-        if claim is None or is_terminating(claim) or DELETE_FOR_MOVE in annotations_of(gone):
+        if claim is None or is_terminating(claim) or is_marked(gone):
             return
         reference = reference_of(claim)
         is_its = uid_of(claim) in owner_uids(gone) and reference is not None and reference.pool == pool
@@ -100,11 +101,7 @@ class ChangedAddresses:
             return
         self.records.unblock(holder_of(address)[1])
         self._name_freed(address)
-        if (
-            DELETE_FOR_MOVE in annotations_of(address)
-            and self.objects.followed_pool(address)
-            and self.objects.claim(claim) is not None
-        ):
+        if is_marked(address) and self.objects.followed_pool(address) and self.objects.claim(claim) is not None:
             self.departed.note_moved_address(claim)
 
     def _name_freed(self, gone: Object) -> None:

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from tenure.integrations.kubernetes.metal3.caches.followed_objects import FollowedObjects, is_paused
+from tenure.integrations.kubernetes.metal3.caches.followed_objects import FollowedObjects
 from tenure.integrations.kubernetes.metal3.caches.pool_records import PoolRecords
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import is_paused_cluster
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
@@ -28,7 +29,7 @@ class ChangedClusters:
             if reference is not None:
                 self.records.of(reference.pool).dirty.add(id_of(claim))
                 pools.add(reference.pool)
-        if delta.after is not None and is_paused(delta.after):
+        if delta.after is not None and is_paused_cluster(delta.after):
             pools |= self._waited_for(delta.key[0])
         for pool in pools:
             self.records.of(pool).look_again()
@@ -43,4 +44,4 @@ def _standing(cluster: Object | None) -> tuple[str, bool] | None:
     """Return what counts of a cluster: which it is, and whether it is paused."""
     if cluster is None:
         return None
-    return uid_of(cluster), is_paused(cluster)
+    return uid_of(cluster), is_paused_cluster(cluster)

@@ -6,11 +6,10 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import owner_
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
-    DELETE_FOR_MOVE,
-    annotations_of,
     finalizers_of,
     is_terminating,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 
 REMEMBERED = 10_000
@@ -35,7 +34,7 @@ class DepartedClaims:
     def note(self, claim: Object, *, is_kind_there: bool) -> None:
         """Note a claim that is gone. Without its definition, every claim is gone, and none was released."""
         self._gone[uid_of(claim)] = is_kind_there and _is_vanished(claim)
-        if DELETE_FOR_MOVE in annotations_of(claim):
+        if is_marked(claim):
             self._moved[uid_of(claim)] = None
         for remembered in (self._gone, self._moved):
             if len(remembered) > REMEMBERED:
@@ -71,5 +70,5 @@ def _is_vanished(claim: Object) -> bool:
 
     A server that deletes an object without finalizers does not look again whether the object has got one meanwhile.
     """
-    is_moved = DELETE_FOR_MOVE in annotations_of(claim)
+    is_moved = is_marked(claim)
     return not is_moved and kind_of(claim).claim_finalizer in finalizers_of(claim) and not is_terminating(claim)

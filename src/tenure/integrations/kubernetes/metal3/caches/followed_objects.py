@@ -34,9 +34,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
-    PAUSED,
-    annotations_of,
-    field,
+    is_paused_cluster,
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.move_marks import MARKED, in_namespace, of_uid, with_marks
@@ -272,7 +270,7 @@ class FollowedObjects:
     def is_cluster_paused(self, namespace: str, name: str) -> bool:
         """Return whether there is such a cluster, and it is paused."""
         cluster = self.clusters.get((namespace, name))
-        return cluster is not None and is_paused(cluster)
+        return cluster is not None and is_paused_cluster(cluster)
 
     def has_paused_cluster(self, namespace: str) -> bool:
         """Return whether any cluster of a namespace is paused, as all of them are by a move. O(1)."""
@@ -287,13 +285,8 @@ def _why_unread(group: Group) -> str:
     return (group.unknown if isinstance(group, DiscoveredGroup) else "") or "not listed yet"
 
 
-def is_paused(cluster: Object) -> bool:
-    """Return whether a cluster is paused."""
-    return field(cluster, "spec", "paused") is True or PAUSED in annotations_of(cluster)
-
-
 def _place_of_paused(cluster: Object) -> Iterable[str]:
-    return (key_of(cluster)[0],) if is_paused(cluster) else ()
+    return (key_of(cluster)[0],) if is_paused_cluster(cluster) else ()
 
 
 def _uid(object: Object) -> Iterable[str]:

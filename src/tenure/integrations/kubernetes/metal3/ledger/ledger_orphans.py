@@ -20,11 +20,10 @@ from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedger
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerRow, LedgerTrouble
 from tenure.integrations.kubernetes.metal3.objects.address_objects import address_name
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
-    DELETE_FOR_MOVE,
-    annotations_of,
     now_text,
 )
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import claim_of_owner
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_kind_of
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
@@ -110,7 +109,7 @@ class LedgerOrphans:
     def _orphans(self, pool: PoolId) -> Iterator[LedgerRow]:
         """Yield the holdings that this very pool has made for claims that are gone without a release."""
         found, state = self.caches.objects.pools.get(pool), self.caches.records.of(pool).ledger
-        if found is None or state.away or DELETE_FOR_MOVE in annotations_of(found):
+        if found is None or state.away or is_marked(found):
             return
         for row in state.rows.values():
             is_ours = row.pool_uid == uid_of(found) and not row.is_moved and not self.moves.is_going(row)

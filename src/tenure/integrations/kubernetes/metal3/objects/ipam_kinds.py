@@ -100,6 +100,11 @@ def field(object: Object, *path: str) -> Any:
     return value
 
 
+def is_paused_cluster(cluster: Object) -> bool:
+    """Return whether a Cluster is paused: by its field, or by the annotation."""
+    return field(cluster, "spec", "paused") is True or PAUSED in annotations_of(cluster)
+
+
 def text(object: Object, *path: str) -> str:
     """Return a field that holds text; empty where there is none."""
     value = field(object, *path)
