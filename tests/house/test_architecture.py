@@ -48,3 +48,13 @@ def test_files_that_the_text_names_by_a_path_exist() -> None:
     unknown = [name for name in named_files(text) if not any(found_in(folder, name) for folder in folders)]
 
     assert unknown == []
+
+
+def test_names_of_the_page_occur_in_the_package() -> None:
+    files = [path for path in PACKAGE.rglob("*") if path.suffix in {".py", ".sql"}]
+    known = {part for path in files for part in path.relative_to(PACKAGE).with_suffix("").parts}
+    known |= {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
+    names = [word for word in CODE.findall(PAGE) if re.fullmatch(r"[A-Za-z_][\w.]*", word) and "test" not in word]
+
+    assert len(names) > 150
+    assert sorted({name for name in names if not known.issuperset(name.removesuffix(".js").split("."))}) == []
