@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -167,3 +168,26 @@ def test_what_is_really_full_needs_more_addresses(site: Site) -> None:
     build_full(site)
 
     assert hint(site, "allocate full instance/x").startswith("`tenure pool add`")
+
+
+SILENT_CLUSTER = """
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {token: x}}]
+current-context: c
+"""
+
+
+def test_a_cluster_that_does_not_answer_is_not_looked_for_at_the_store(site: Site) -> None:
+    Path("cluster.yaml").write_text(SILENT_CLUSTER, "utf-8")
+    line = "ipam why 10.0.0.1 --kubeconfig cluster.yaml"
+
+    assert "--kubeconfig" in hint(site, line)
+    assert "127.0.0.1:9" in (message := site.error(*shlex.split(line))[1]["message"])
+    assert "ConnectionKey" not in message
+
+
+def test_what_files_lack_is_not_looked_for_in_the_ledger(site: Site) -> None:
+    Path("none.yaml").write_text("", "utf-8")
+
+    assert "render metal3" in hint(site, "render metal3 none.yaml --machine m")

@@ -198,6 +198,19 @@ VM_POOL_HINTS = {
 }
 """What commands on VM pools say: they have no ledger."""
 
+WITHOUT_LEDGER = {"neutron": NEUTRON_HINTS, "vmpool": VM_POOL_HINTS}
+"""Hints of commands whose store is not the ledger that ``--store`` names, by their first word."""
+
+IPAM_HINTS = {
+    "not_found": "`kubectl get ippools,ipclaims --all-namespaces` lists what the cluster has",
+    "store_unavailable": "look at `--kubeconfig` and `--context`; or, if it is the ledger, at `--server` and `--store`",
+    "forbidden": "`kubectl auth can-i --list` shows your rights; in a ledger those of the pool's Secret count",
+}
+"""What commands on a cluster's pools say: they ask with the user's own rights, and the ledger is the pool's."""
+
+RENDER_HINTS = {"not_found": "`tenure render metal3 --help` shows what is read"}
+"""What commands say that read files."""
+
 RETIRED_NETWORK = "the network is retired: `tenure network retire {network} --undo` takes it back into use"
 RETIRED_POOLS = (
     "all of it is retired: `--undo` of `tenure pool retire` or `tenure subnet retire` takes it back into use"
@@ -224,10 +237,10 @@ def next_step(session: Session, error: TenureError) -> str | None:
 def _special_hint(error: TenureError, command: str) -> str | None:
     """Say what helps in cases for which the hint of the code would lead astray."""
     noun = command.partition(" ")[0]
-    if noun == "neutron":
-        return NEUTRON_HINTS.get(error.code)
-    if noun == "vmpool":
-        return VM_POOL_HINTS.get(error.code)
+    if noun in WITHOUT_LEDGER:
+        return WITHOUT_LEDGER[noun].get(error.code)
+    if found := _hint_beside_ledger(error, noun):
+        return found
     if isinstance(error, Refused | Rejected):
         return next((FAULT_HINTS[fault.kind] for fault in error.faults if fault.kind in FAULT_HINTS), None)
     if command in ORIGINS and error.field in ("path", "ledger"):
@@ -245,6 +258,13 @@ def _special_hint(error: TenureError, command: str) -> str | None:
     return _field_hint(error, noun) or {"instance": INSTANCE_HINTS, "deployment": DEPLOYMENT_HINTS}.get(noun, {}).get(
         error.code
     )
+
+
+def _hint_beside_ledger(error: TenureError, noun: str) -> str | None:
+    """Say what helps where a command reads a cluster or files, and only its networks and holdings are a ledger's."""
+    if isinstance(error, NotFound) and error.kind in ("network", "holding"):
+        return None
+    return {"ipam": IPAM_HINTS, "render": RENDER_HINTS}.get(noun, {}).get(error.code)
 
 
 def _field_hint(error: TenureError, noun: str) -> str | None:

@@ -173,7 +173,7 @@ class ApiClient:
             try:
                 answer = read_deep_json(await response.read(), f"{method} {path}")
             except (aiohttp.ClientError, TimeoutError, OSError, orjson.JSONDecodeError) as error:
-                raise ApiUnreachable(f"{method} {path}: no whole answer: {error!r}") from error
+                raise ApiUnreachable(f"{method} {path}: no whole answer: {_in_words(error)}") from error
             if not isinstance(answer, dict):
                 raise ApiUnreachable(f"{method} {path}: the answer is no document: {str(answer)[:200]}")
             return answer
@@ -220,9 +220,9 @@ class ApiClient:
                 ssl=access.tls or True, server_hostname=access.server_name, proxy=access.proxy, **words,
             )  # fmt: skip
         except aiohttp.ClientConnectorCertificateError as error:
-            raise ServerUntrusted(f"{method} {path}: {error!r}") from error
+            raise ServerUntrusted(f"{method} {path}: {_in_words(error)}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise ApiUnreachable(f"{method} {path}: {error!r}") from error
+            raise ApiUnreachable(f"{method} {path}: {_in_words(error)}") from error
         async with request:
             yield request
 
@@ -236,6 +236,11 @@ class ApiClient:
                 # A file that is being replaced, or a plug-in that is away, may be there at the next try.
                 except CredentialsMissing as error:
                     raise ApiUnreachable(f"the credentials have expired and there are no others: {error}") from error
+
+
+def _in_words(error: BaseException) -> str:
+    """Return what an error says; some say nothing but their name."""
+    return str(error) or type(error).__name__
 
 
 async def _document(response: aiohttp.ClientResponse) -> object:
@@ -272,4 +277,4 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
                 yield b"".join(rest)
                 rest = [line]
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise ApiUnreachable(f"watch: {error!r}") from error
+        raise ApiUnreachable(f"watch: {_in_words(error)}") from error
