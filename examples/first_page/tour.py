@@ -28,7 +28,7 @@ That was a ledger of addresses, in one file. What to try next:
   docs/tutorial/networks.md             networks, instances, NICs with several addresses
   docs/reference/library.md             every verb, with every option
   docs/architecture.md                  how it works inside
-  make test                             the proof: the suites on memory, SQLite, PostgreSQL and etcd
+  make test                             every promise proven once; make proof does so on every store
 """
 
 
