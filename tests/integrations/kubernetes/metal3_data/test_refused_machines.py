@@ -77,6 +77,22 @@ def test_a_machine_that_the_server_refuses_holds_up_no_other_of_its_template(bar
         assert "errorMessage" not in (park.get(park.data_claims, "a") or {})["status"]
 
 
+def test_what_the_server_refuses_of_a_machine_s_data_is_said_on_it_until_it_may_be(park: MachinePark) -> None:
+    """A quota for secrets: it is for the admission of the server, which counts by its status."""
+    path, hard = f"/api/v1/namespaces/{park.name}/resourcequotas", {"secrets": "0"}
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": hard}}
+    park.ask("POST", path, quota)
+    park.ask("PUT", f"{path}/q/status", {**quota, "status": {"hard": hard, "used": hard}})
+    park.template("t", metaData={})
+    park.machine("m", template="t")
+
+    message = park.error("m", "the server refuses what is needed: ")
+    assert 'secrets "m-metadata" is forbidden: exceeded quota: q' in message
+    park.ask("DELETE", f"{path}/q")
+    park.rendered("m")
+    assert "errorMessage" not in park.data_of("m")["status"]
+
+
 def test_an_object_without_its_owner_that_the_server_keeps_holds_up_no_machine_and_goes_when_it_may(
     bare_park: MachinePark, monkeypatch: pytest.MonkeyPatch
 ) -> None:

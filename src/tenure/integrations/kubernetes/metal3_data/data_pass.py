@@ -4,6 +4,7 @@ Both secrets are rendered before the first is written. What stands after any wri
 end: claims are found by their owner, addresses by their claims, and secrets are never written a second time (R8).
 """
 
+import contextlib
 import logging
 import time
 from base64 import b64encode
@@ -34,7 +35,7 @@ from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     owner_references,
     owner_uids,
 )
-from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites, NamespaceGoing, type_of
+from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites, NamespaceGoing, refusal_text, type_of
 from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind, LeftObject
 from tenure.integrations.kubernetes.metal3_data.template.data_yaml import data_yaml
 from tenure.integrations.kubernetes.metal3_data.template.machine_facts import MachineFacts
@@ -49,7 +50,7 @@ from tenure.integrations.kubernetes.metal3_data.template.render_data import Rend
 from tenure.integrations.kubernetes.metal3_data.template.template_fields import TemplateRefused
 from tenure.integrations.kubernetes.metal3_data.template.template_model import DataTemplate, ObjectSort
 from tenure.integrations.kubernetes.metal3_data.template_pass import is_awaited
-from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectExists
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 
@@ -159,7 +160,17 @@ class DataPasses:
             if not waiting.is_followed:
                 self._add_after(WorkKey(DATA.kind, *key_of(data)), WAITS_S)
             return
+        except ApiError as error:
+            await self._report_refusal(data, error)
+            raise  # so that the machine comes again, later each time
         await self._say(data, is_ready=True, error="")
+
+    async def _report_refusal(self, data: Object, error: ApiError) -> None:
+        """Say what the server refuses of a machine. One that is ready stays so: its secrets were not to be read."""
+        message = refusal_text(error)
+        if message and field(data, "status", "ready") is not True:
+            with contextlib.suppress(ApiError):  # the pass is repeated anyway
+                await self._say(data, is_ready=False, error=message)
 
     async def _is_finished(self, data: Object) -> bool:
         """Return whether a machine is ready and has its secrets, whatever became of its template since (R8).

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import finalizers_of, is_terminating
 from tenure.integrations.kubernetes.metal3_data.data_caches import Group
 from tenure.integrations.kubernetes.runtime.api_client import GONE, MERGE_PATCH, ApiClient
-from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectMissing
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectMissing, WriteConflict
 from tenure.integrations.kubernetes.runtime.discovery import is_served
 from tenure.integrations.kubernetes.runtime.patches import Step, guarded, remove_finalizer, status_patch
 from tenure.integrations.kubernetes.runtime.resource_types import SECRET, Key, Object, ResourceType, key_of
@@ -14,6 +14,8 @@ from tenure.integrations.kubernetes.runtime.terminating_namespaces import Termin
 
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 """What is asked for of a secret: whose it is, and not what it holds."""
+REFUSALS = (400, 403, 413, 422)
+"""Answers about one object: a quota, a policy, a field that is refused. Others are the server's own trouble."""
 
 
 class NamespaceGoing(Exception):
@@ -137,6 +139,13 @@ class DataWrites:
             group.deleted(object, answer)
             object = answer
         return not finalizers_of(object)
+
+
+def refusal_text(error: ApiError) -> str:
+    """Return what people are told where the server refuses an object; empty for what is only to be tried again."""
+    if isinstance(error, WriteConflict) or error.status not in REFUSALS:
+        return ""
+    return f"the server refuses what is needed: {error.message}"
 
 
 def type_of(group: Group) -> ResourceType:

@@ -33,17 +33,21 @@ from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     owner_references,
     owner_uids,
 )
-from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites, NamespaceGoing, type_of
+from tenure.integrations.kubernetes.metal3_data.data_writes import (
+    REFUSALS,
+    DataWrites,
+    NamespaceGoing,
+    refusal_text,
+    type_of,
+)
 from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind, LeftObject
-from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectExists, WriteConflict
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectExists
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
 
 LOG = logging.getLogger(__name__)
 
 NO_MACHINE = "Metal3Machine not found in owner references"
-REFUSALS = (400, 403, 413, 422)
-"""Answers about one object: a quota, a policy, a field that is refused. Others are the server's own trouble."""
 LONGEST_LIST = 512
 """So many numbers ``status.indexes`` may list in v1beta2, and at least one."""
 
@@ -232,10 +236,10 @@ class TemplatePasses:
     async def _report_refusal(self, claim: Key, error: ApiError) -> None:
         """Say on a claim what the server refuses of it; what has changed meanwhile is tried again."""
         found = self._caches.data_claims.get(claim)
-        if found is None or isinstance(error, WriteConflict) or error.status not in REFUSALS:
+        if found is None or not (message := refusal_text(error)):
             return
         with contextlib.suppress(ApiError):  # the pass is repeated anyway; the other claims wait for it
-            await self._refuse(found, f"the server refuses what is needed: {error.message}")
+            await self._refuse(found, message)
 
     async def _list(self, template: Object) -> None:
         """List the numbers in the template's status, if it says anything else."""
