@@ -305,6 +305,8 @@ def test_an_index_that_an_older_machine_has_is_refused(park: MachinePark) -> Non
 
     assert park.error("n", "spec") == "spec.index: 0 is also that of Metal3Data t-0"
     assert park.get(SECRET, "n-metadata") is None
+    park.remove_machine("m")
+    assert park.rendered("n")[0]["i"] == "0"
 
 
 def test_r8_a_secret_that_is_there_is_never_rendered_again(park: MachinePark) -> None:

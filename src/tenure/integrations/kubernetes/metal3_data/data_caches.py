@@ -232,6 +232,7 @@ class DataCaches:
         for data in (delta.before, delta.after):
             if data is not None and not _is_same(delta, HEADS):
                 self._wake(WorkKey(TEMPLATE.kind, delta.key[0], text(data, "spec", "template", "name")))
+                self._wake_datas(self.same_number(data))  # a younger one waits for it to go
 
     def _metal3_machine_changed(self, machine: Object) -> None:
         self._wake_datas(self.datas.by_index("machine", "/".join(key_of(machine))))
