@@ -156,6 +156,27 @@ def test_r7_a_claim_that_somebody_deletes_before_it_has_an_address_is_made_again
     assert uid_of(park.get(IP_CLAIM, "t-1-p") or {}) != former
 
 
+def test_a_machine_lets_go_of_a_claim_for_which_it_waits_no_longer_and_keeps_what_it_has(park: MachinePark) -> None:
+    """Its template was mended meanwhile: the claim would take an address that somebody else waits for."""
+    park.pool("full", "10.0.0.1-10.0.0.1", prefix=24)
+    park.pool("a", "10.0.1.1-10.0.1.9", prefix=24)
+    park.pool("b", "10.0.2.1-10.0.2.9", prefix=24)
+    park.template("t", networkData=networks("full"))
+    park.machine("first", template="t")
+    addresses_of(park, "first")
+    park.patch(park.templates, "t", {"spec": {"networkData": networks("a", "full")}})
+    park.machine("second", template="t")
+    park.error("second", "IP")
+    park.patch(park.templates, "t", {"spec": {"networkData": networks("b")}})
+
+    assert addresses_of(park, "second") == ["10.0.2.1"]
+    park.gone(IP_CLAIM, "t-1-full")
+    assert {key_of(each)[1] for each in park.all(IP_CLAIM)} == {"t-0-full", "t-1-a", "t-1-b"}
+    for name in ("first", "second"):
+        park.remove_machine(name)
+    until(park.none_left)
+
+
 def test_r7_a_claim_of_another_owner_is_not_used_but_waited_for(park: MachinePark) -> None:
     park.pool("p", "10.0.0.1-10.0.0.9", prefix=24)
     park.claim("t-0-p")
@@ -446,6 +467,22 @@ def test_ks7_claims_are_named_by_the_host_by_option_so_that_fixed_addresses_reac
         for name in ("old", "new"):
             bare_park.remove_machine(name)
         until(bare_park.none_left)
+
+
+def test_ks7_a_machine_that_is_given_another_host_lets_go_of_the_claim_by_the_former(bare_park: MachinePark) -> None:
+    bare_park.cluster()
+    bare_park.pool("p", "10.0.0.1-10.0.0.1", prefix=24)
+    bare_park.template("t", networkData=networks("p"))
+    with rendering_in(bare_park.server, bare_park.name, claims_by_host=True):
+        bare_park.machine("first", "rack1-u1", "t")
+        addresses_of(bare_park, "first")
+        bare_park.machine("second", "rack1-u2", "t")
+        bare_park.error("second", "IP")
+        bare_park.host("rack1-u3")
+        annotations = {HOST_ANNOTATION: f"{bare_park.name}/rack1-u3"}
+        bare_park.patch(bare_park.metal3_machines, "second", {"metadata": {"annotations": annotations}})
+
+        until(lambda: {key_of(each)[1] for each in bare_park.all(IP_CLAIM)} == {"rack1-u1-p", "rack1-u3-p"})
 
 
 def test_r3_a_pool_of_another_provider_is_claimed_by_cluster_api_s_kind(park: MachinePark) -> None:

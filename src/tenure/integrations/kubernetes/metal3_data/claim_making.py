@@ -8,7 +8,10 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import METAL3, ki
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_GROUP,
     IP_POOL,
+    OWN_ADDRESS,
+    annotations_of,
     field,
+    finalizers_of,
     is_terminating,
     labels_of,
     mapping,
@@ -69,6 +72,7 @@ class ClaimMaking:
         needed = list(NeededAddresses(template, facts))
         names = {each: self._names(data, facts, each) for each in needed}
         check_claim_names({name: each for each, both in names.items() for name in both})
+        await self._drop_unneeded(data, {name for both in names.values() for name in both})
         await self._check_pools(data, names)
         claims = {each: await self._claim(data, each, names[each]) for each in needed}
         failed = [
@@ -79,6 +83,15 @@ class ClaimMaking:
         if failed:
             raise NotServedYet(failed[0])
         return {each: await self._address(data, claim, each) for each, claim in claims.items()}
+
+    async def _drop_unneeded(self, data: Object, names: set[str]) -> None:
+        """Release the claims that a machine waits for no longer: its template, its host or a note says otherwise now.
+
+        One that has an address stays until the machine goes: the machine may have been told of it.
+        """
+        for kind, claim in self._caches.claims_of(data):
+            if key_of(claim)[1] not in names and DATA_FINALIZER in finalizers_of(claim) and _has_nothing(claim):
+                await self._writes.release(self._caches.claims_of_kind(kind), claim, DATA_FINALIZER)
 
     def _names(self, data: Object, facts: MachineFacts, needed: NeededAddress) -> list[str]:
         """Return how a claim may be called, first how a new one is: claims keep the names they were made with (KS7)."""
@@ -180,6 +193,12 @@ def _is_lost(claim: Object) -> bool:
     """Return whether a claim will never have an address: somebody deleted it before it had one."""
     has_none = not kind_of(claim).given(claim)
     return is_terminating(claim) and has_none and not is_marked(claim)
+
+
+def _has_nothing(claim: Object) -> bool:
+    """Return whether a claim never had an address, and stays here. A move leaves its status behind, not its notes."""
+    has_none = not kind_of(claim).given(claim) and OWN_ADDRESS not in annotations_of(claim)
+    return has_none and not is_marked(claim)
 
 
 def _unserved(claim: Object, needed: NeededAddress) -> NotServedYet:
