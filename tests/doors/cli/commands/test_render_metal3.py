@@ -181,6 +181,39 @@ def test_ks7_fixed_addresses_are_found_by_the_name_of_the_claim(worked: Site) ->
     assert worked.json(*words, "--claims-by-host")["claims"]["rack3-u12-bm-v4"] == "10.40.8.25"
 
 
+@pytest.mark.parametrize("option", [(), ("--claims-by-host",)])
+def test_ks7_claims_that_are_there_keep_their_names_whatever_the_option_says(
+    worked: Site, option: tuple[str, ...]
+) -> None:
+    """Cluster API's claims are never named by the host; nor is one of a former machine of the host this machine's."""
+    text = TEMPLATE.replace("ipAddressFromIPPool: bm-v6", "fromPoolRef: {name: v6, kind: Other, apiGroup: other.io}")
+    text = text.replace("ipAddressesFromIPPool: [{key: ip4, name: bm-v4}, {key: ip6, name: bm-v6}]", "strings: []")
+    (worked.folder / "template.yaml").write_text(text, "utf-8")
+    label = "infrastructure.cluster.x-k8s.io/data-name"
+    held = [
+        ("bm-v4", "rack3-u12-bm-v4", "10.40.8.28", {label: "blue-md-0-3"}),
+        ("bm-v6", "rack3-u12-bm-v6", "fd20:7:8::107", {label: "blue-md-0-1"}),
+        ("bm-v6", "blue-md-0-3-bm-v6", "fd20:7:8::108", {}),
+        ("v6", "blue-md-0-3-v6", "fd20:9::5", {}),
+    ]
+    objects = [
+        {
+            "kind": "IPAddress",
+            "metadata": {"name": f"a{number}", "labels": labels},
+            "spec": {"address": address, "prefix": 22, "poolRef": {"name": pool}, "claimRef": {"name": claim}},
+        }
+        for number, (pool, claim, address, labels) in enumerate(held)
+    ]
+    (worked.folder / "held.json").write_text(json.dumps({"kind": "List", "items": objects}), "utf-8")
+    document = worked.json("render", "metal3", "template.yaml", "pools.yaml", "held.json", *MACHINE, *option)
+
+    assert document["claims"] == {
+        "rack3-u12-bm-v4": "10.40.8.28",
+        "blue-md-0-3-bm-v6": "fd20:7:8::108",
+        "blue-md-0-3-v6": "fd20:9::5",
+    }
+
+
 def test_a_pool_that_nothing_knows_is_refused_with_its_path_and_the_way_out(worked: Site) -> None:
     code, error = worked.error("render", "metal3", "template.yaml", *MACHINE)
 

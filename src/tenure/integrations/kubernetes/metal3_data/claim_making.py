@@ -22,8 +22,6 @@ from tenure.integrations.kubernetes.metal3.objects.pool_kinds import IN_CLUSTER_
 from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     DATA_FINALIZER,
-    DATA_LABEL,
-    POOL_LABEL,
     claim_kind,
     claim_spec,
     owner_uids,
@@ -31,9 +29,12 @@ from tenure.integrations.kubernetes.metal3_data.data_kinds import (
 from tenure.integrations.kubernetes.metal3_data.data_writes import DataWrites, type_of
 from tenure.integrations.kubernetes.metal3_data.template.machine_facts import MachineFacts, PoolAddress
 from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import (
+    DATA_LABEL,
+    POOL_LABEL,
     NeededAddress,
     NeededAddresses,
     check_claim_names,
+    claim_names,
 )
 from tenure.integrations.kubernetes.metal3_data.template.template_fields import TemplateRefused
 from tenure.integrations.kubernetes.metal3_data.template.template_model import DataTemplate, ObjectSort
@@ -94,11 +95,7 @@ class ClaimMaking:
                 await self._writes.release(self._caches.claims_of_kind(kind), claim, DATA_FINALIZER)
 
     def _names(self, data: Object, facts: MachineFacts, needed: NeededAddress) -> list[str]:
-        """Return how a claim may be called, first how a new one is: claims keep the names they were made with (KS7)."""
-        by_data = f"{key_of(data)[1]}-{needed.suffix}"
-        by_host = f"{facts.objects[ObjectSort.HOST].name}-{needed.suffix}"
-        # Only Metal3's own claims find fixed addresses by their names.
-        return [by_host, by_data] if self._by_host and claim_kind(needed) is METAL3 else [by_data, by_host]
+        return claim_names(needed, key_of(data)[1], facts.objects[ObjectSort.HOST].name, by_host=self._by_host)
 
     async def _check_pools(self, data: Object, names: dict[NeededAddress, list[str]]) -> None:
         """Refuse a pool that is not there; no claim is made until it comes, and an IPPool wakes the machine then."""

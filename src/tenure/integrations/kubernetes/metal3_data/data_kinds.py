@@ -21,8 +21,6 @@ DATA_CLAIM_FINALIZER = "metal3dataclaim.infrastructure.cluster.x-k8s.io"
 """On a Metal3DataClaim, and on its Metal3Data: that stays for as long as its claim is wanted."""
 DATA_FINALIZER = "metal3data.infrastructure.cluster.x-k8s.io"
 """On a Metal3Data, and on the claims that are made for it."""
-DATA_LABEL, POOL_LABEL = f"{GROUP}/data-name", f"{GROUP}/pool-name"
-"""Labels of claims that are named by the host (KS7): whose they are, and from which pool."""
 
 SECRET_TYPE = f"{GROUP}/secret"
 META_DATA, NETWORK_DATA = "metaData", "networkData"

@@ -83,7 +83,7 @@ def metal3(
         from tenure.integrations.kubernetes.metal3_data.offline.filed_pools import FiledPools
         from tenure.integrations.kubernetes.metal3_data.offline.object_files import read_objects
         from tenure.integrations.kubernetes.metal3_data.offline.pool_choices import read_choices
-        from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import NeededAddresses
+        from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import NeededAddresses, claim_names
         from tenure.integrations.kubernetes.metal3_data.template.read_template import check_cluster, read_template
         from tenure.integrations.kubernetes.metal3_data.template.render_data import RenderRules, render_data
         from tenure.integrations.kubernetes.metal3_data.template.template_model import ObjectSort
@@ -98,9 +98,10 @@ def metal3(
     objects = everything.within(namespace)
     facts, notes, cluster = facts_of(objects, names, read.name, namespace)
     check_cluster(read, cluster)
-    begin = facts.objects[ObjectSort.HOST].name if claims_by_host else f"{read.name}-{facts.index}"
-    claims = {f"{begin}-{each.suffix}": each for each in NeededAddresses(read, facts)}
     filed = FiledPools(objects)
+    own = f"{read.name}-{facts.index}", facts.objects[ObjectSort.HOST].name
+    called = {each: claim_names(each, *own, by_host=claims_by_host) for each in NeededAddresses(read, facts)}
+    claims = {filed.claim_of(each, maybe, own[0]): each for each, maybe in called.items()}
     addresses = _addresses(session, claims, read_choices(pools), filed, owner or f"metal3machine/{metal3_machine}")
     rendered = render_data(read, facts, addresses, RenderRules(dns_in_meta_data=not like_capm3))
     _tell(session, rendered, only, output, [*translated, *objects.notes, *notes, *filed.notes], {

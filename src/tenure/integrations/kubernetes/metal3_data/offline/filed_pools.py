@@ -1,5 +1,7 @@
 """The pools of files: which address the operator would give a machine that comes next."""
 
+from collections.abc import Sequence
+
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import field, text
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, read_pool_spec
 from tenure.integrations.kubernetes.metal3_data.offline.object_files import (
@@ -9,7 +11,7 @@ from tenure.integrations.kubernetes.metal3_data.offline.object_files import (
     refused_object,
 )
 from tenure.integrations.kubernetes.metal3_data.template.machine_facts import PoolAddress
-from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import NeededAddress
+from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import DATA_LABEL, NeededAddress
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.names import shown
@@ -26,6 +28,16 @@ class FiledPools:
         self._held: dict[str, dict[int, str]] = {}
         """The claims of held addresses, by pool and position."""
         self.notes: list[str] = []
+
+    def claim_of(self, needed: NeededAddress, names: Sequence[str], data: str) -> str:
+        """Return under which of its names a claim has an address in the files; the first if under none.
+
+        The host may have had another machine, whose Metal3Data the claim's label names.
+        """
+        found = [each for each in self._files.of_kind(ADDRESS) if _reference(each, "pool") == needed.pool.name]
+        own = [each for each in found if text(each, "metadata", "labels", DATA_LABEL) in ("", data)]
+        held = {_reference(each, "claim") for each in own}
+        return next((name for name in names if name in held), names[0])
 
     def address_for(self, needed: NeededAddress, claim: str) -> PoolAddress:
         """Return the address of a claim: that of its object, else a fixed one, else the first that is free."""
@@ -46,7 +58,8 @@ class FiledPools:
         hint = f"give it with --pool {needed.suffix}=ADDRESS/PREFIX, or put the {what} into the files"
         pool = self._files.named(needed.pool.kind, name) if needed.pool.is_ip_pool else None
         if pool is None:
-            raise NotFound("pool", name, problem=f"{needed.pool.path}: there is no pool {name!r}", hint=hint)
+            problem = f"{needed.pool.path}: there is no pool {name!r}"
+            raise NotFound("pool", name, problem=problem, hint=hint)
         spec, faults = read_pool_spec(pool.get("spec"))
         if faults:
             raise refused_object(pool, faults[0].field, faults[0].reason)
@@ -59,7 +72,7 @@ class FiledPools:
 
     def _pick(self, needed: NeededAddress, claim: str, spec: PoolSpec) -> PoolAddress:
         pool = needed.pool.name
-        held = self._held.setdefault(pool, self._held_in(pool))
+        held = self._held_of(pool)
         position = spec.pre_allocations.get(claim)
         if position is None:
             position = _first_free(spec, held, pool)
@@ -83,9 +96,11 @@ class FiledPools:
                 " spec.tenure.outsidePreAllocations: allow"
             )
 
-    def _held_in(self, pool: str) -> dict[int, str]:
-        found = [each for each in self._files.of_kind(ADDRESS) if _reference(each, "pool") == pool]
-        return {parse_address(_address_of(each).address): _reference(each, "claim") for each in found}
+    def _held_of(self, pool: str) -> dict[int, str]:
+        if pool not in self._held:
+            found = [each for each in self._files.of_kind(ADDRESS) if _reference(each, "pool") == pool]
+            self._held[pool] = {parse_address(_address_of(each).address): _reference(each, "claim") for each in found}
+        return self._held[pool]
 
 
 def _first_free(spec: PoolSpec, held: dict[int, str], pool: str) -> int:

@@ -15,6 +15,9 @@ from tenure.integrations.kubernetes.metal3_data.template.template_model import (
 )
 from tenure.kernel.names import shown
 
+DATA_LABEL = "infrastructure.cluster.x-k8s.io/data-name"
+POOL_LABEL = "infrastructure.cluster.x-k8s.io/pool-name"
+"""Labels of claims that are named by the host (KS7): whose they are, and from which pool."""
 LONGEST_NAME = 253
 """So many characters the name of an object may have."""
 
@@ -94,6 +97,15 @@ class NeededAddresses:
             needed = self._of_network[network.path] = NeededAddress(pool, number)
             if number > 1 and (other := suffixes.setdefault(needed.suffix, network.path)) != network.path:
                 faults.append((network.path, f"its claim would have the name of that of {other}: rename a pool"))
+
+
+def claim_names(needed: NeededAddress, data: str, host: str, *, by_host: bool) -> list[str]:
+    """Return how a machine's claim may be called, first how a new one is: claims keep their names (KS7).
+
+    Only Metal3's own claims find fixed addresses by their names.
+    """
+    by_data, of_host = f"{data}-{needed.suffix}", f"{host}-{needed.suffix}"
+    return [of_host, by_data] if by_host and needed.pool.is_ip_pool else [by_data, of_host]
 
 
 def check_claim_names(needed: Mapping[str, NeededAddress]) -> None:
