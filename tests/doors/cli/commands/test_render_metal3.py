@@ -214,6 +214,44 @@ def test_ks7_claims_that_are_there_keep_their_names_whatever_the_option_says(
     }
 
 
+PER_NETWORK = """
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: Metal3DataTemplate
+metadata: {name: t, annotations: {ipam.tenure.dev/addresses: one-per-network}}
+spec:
+  networkData:
+    networks:
+      ipv4:
+      - {id: a, link: e, ipAddressFromIPPool: p}
+      - {id: b, link: e, ipAddressFromIPPool: p}
+      - {id: c, link: e, ipAddressFromIPPool: p}
+---
+apiVersion: ipam.metal3.io/v1alpha1
+kind: IPPool
+metadata: {name: p}
+spec: {namePrefix: p, prefix: 24, pools: [{start: 10.0.0.1, end: 10.0.0.9}]}
+---
+apiVersion: ipam.metal3.io/v1alpha1
+kind: IPAddress
+metadata: {name: a}
+spec: {address: 10.0.0.3, pool: {name: p}, claim: {name: other}}
+"""
+
+
+def test_an_address_that_is_named_is_given_to_no_other_network_and_not_taken_from_another_machine(site: Site) -> None:
+    (site.folder / "t.yaml").write_text(PER_NETWORK, "utf-8")
+    words = ("render", "metal3", "t.yaml", "--machine", "m")
+
+    assert site.json(*words)["claims"] == {"t-0-p": "10.0.0.1", "t-0-p-2": "10.0.0.2", "t-0-p-3": "10.0.0.4"}
+    named = site.json(*words, "--pool", "p-3=10.0.0.1/24")["claims"]
+    assert named == {"t-0-p": "10.0.0.2", "t-0-p-2": "10.0.0.4", "t-0-p-3": "10.0.0.1"}
+    code, error = site.error(*words, "--pool", "p-2=10.0.0.3/24")
+    assert code != 0
+    assert error["message"] == "pool 'p': 10.0.0.3 is for claim 't-0-p-2', and claim 'other' holds it"
+    code, error = site.error(*words, "--pool", "p=10.0.0.5/24", "--pool", "p-3=10.0.0.5/24")
+    assert error["message"] == "pool 'p': 10.0.0.5 is for claim 't-0-p-3', and claim 't-0-p' holds it"
+
+
 def test_a_pool_that_nothing_knows_is_refused_with_its_path_and_the_way_out(worked: Site) -> None:
     code, error = worked.error("render", "metal3", "template.yaml", *MACHINE)
 
@@ -250,6 +288,7 @@ def test_a_file_is_written_whole(worked: Site) -> None:
         (("--pool", "bm-v4=10.0.0.1/33"), "is not a length of IPv4"),
         (("--pool", "bm-v4=10.0.0.1/24,ntp=10.0.0.2"), "neither gateway=ADDRESS nor dns=ADDRESS"),
         (("--pool", "bm-v4=fd00::1/64"), "spec.networkData.networks.ipv4[0]: fd00::1 of the pool is of another family"),
+        (("--index", "9223372036854775808"), "index: must be a number from 0 to 9223372036854775807"),
         (("--template", "other"), "no Metal3DataTemplate 'other' of the files"),
     ],
 )

@@ -122,12 +122,12 @@ def _addresses(
     for name, needed in claims.items():
         choice = choices.get(needed.suffix)
         if choice is None:
-            found[needed] = filed.address_for(needed, name)
-        elif isinstance(choice, PoolAddress):
-            found[needed] = choice
-        else:
-            found[needed] = _held(session, choice, owner, "" if needed.number == 1 else str(needed.number))
-    return found
+            continue
+        slot = "" if needed.number == 1 else str(needed.number)
+        found[needed] = choice if isinstance(choice, PoolAddress) else _held(session, choice, owner, slot)
+        filed.keep(needed, name, found[needed].address)
+    # The rest is picked when it is known what is not free any more.
+    return found | {each: filed.address_for(each, name) for name, each in claims.items() if each not in found}
 
 
 def _held(session: Session, network: "LedgerNetwork", owner: str, slot: str) -> "PoolAddress":

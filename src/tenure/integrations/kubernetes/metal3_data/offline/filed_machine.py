@@ -42,12 +42,14 @@ class MachineNames:
     index: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse names that no object can have."""
+        """Refuse names that no object can have, and a number beyond all."""
         options = {"machine": self.metal3_machine, "capi-machine": self.machine, "host": self.host}
         for option, name in options.items():
             if name is not None and not OBJECT_NAME.fullmatch(name):
                 reason = "must be the name of an object: small letters, digits, '-' and '.'"
                 raise Invalid(f"{option}: {reason}, not {shown(name)}", field=option)
+        if self.index is not None and self.index > HIGHEST:
+            raise Invalid(f"index: must be a number from 0 to {HIGHEST}, not {shown(self.index)}", field="index")
 
 
 class FiledMachine(NamedTuple):

@@ -39,6 +39,14 @@ class FiledPools:
         held = {_reference(each, "claim") for each in own}
         return next((name for name in names if name in held), names[0])
 
+    def keep(self, needed: NeededAddress, claim: str, address: str) -> None:
+        """Keep an address that somebody chose for a claim from being picked; refuse one that another claim holds."""
+        pool = needed.pool.name
+        holder = self._held_of(pool).setdefault(parse_address(address), claim)
+        if holder != claim:
+            reason = f"{address} is for claim {claim!r:.80}, and claim {holder!r:.80} holds it"
+            raise Invalid(f"pool {pool!r:.80}: {reason}", field="pool")
+
     def address_for(self, needed: NeededAddress, claim: str) -> PoolAddress:
         """Return the address of a claim: that of its object, else a fixed one, else the first that is free."""
         name = needed.pool.name
@@ -58,8 +66,7 @@ class FiledPools:
         hint = f"give it with --pool {needed.suffix}=ADDRESS/PREFIX, or put the {what} into the files"
         pool = self._files.named(needed.pool.kind, name) if needed.pool.is_ip_pool else None
         if pool is None:
-            problem = f"{needed.pool.path}: there is no pool {name!r}"
-            raise NotFound("pool", name, problem=problem, hint=hint)
+            raise NotFound("pool", name, problem=f"{needed.pool.path}: there is no pool {name!r}", hint=hint)
         spec, faults = read_pool_spec(pool.get("spec"))
         if faults:
             raise refused_object(pool, faults[0].field, faults[0].reason)
