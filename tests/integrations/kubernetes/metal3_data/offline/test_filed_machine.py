@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tenure.integrations.kubernetes.metal3_data.offline.filed_machine import MachineNames, facts_of, namespace_of
+from tenure.integrations.kubernetes.metal3_data.offline.object_files import FiledObjects
 from tenure.integrations.kubernetes.metal3_data.template.template_model import ObjectSort
 from tenure.kernel.errors import Invalid
 from tests.integrations.kubernetes.metal3_data.offline.files import a_machine_s_data, an_object, filed
@@ -20,6 +21,31 @@ def test_a_machine_without_data_gets_the_lowest_number_that_no_other_has(tmp_pat
     assert (number("new"), number("b"), number("b", 7), number("new", 1)) == (1, 2, 7, 1)
     with pytest.raises(Invalid, match="index: 2 is that of another machine, by Metal3Data 't-of-b'"):
         number("new", 2)
+
+
+@pytest.mark.parametrize(
+    "indexes",
+    [
+        {"a": 0, "b": 2},
+        [{"name": "a", "index": 0}, {"name": "b", "index": 2}],
+        {"0": "a", "2": "b"},
+        {"a": 0, "b": 2, "c": "text", "d": None, "e": -1, "9" * 500: "f"},
+    ],
+)
+def test_where_the_files_have_no_data_of_machines_the_template_s_status_says_their_numbers(
+    tmp_path: Path, indexes: object
+) -> None:
+    template = {**an_object("Metal3DataTemplate", "t"), "status": {"indexes": indexes}}
+    alone = filed(tmp_path, template)
+
+    def number(machine: str, index: int | None = None, files: FiledObjects = alone) -> int:
+        return facts_of(files, MachineNames(machine, index=index), "t", "default").facts.index
+
+    assert (number("new"), number("b"), number("b", 7), number("new", 1)) == (1, 2, 7, 1)
+    with pytest.raises(Invalid, match=r"index: 2 is that of another machine, by status\.indexes: 'b'"):
+        number("new", 2)
+    both = filed(tmp_path, template, a_machine_s_data("b", 0), a_machine_s_data("c", 1))
+    assert (number("b", files=both), number("new", files=both)) == (0, 3)
 
 
 @pytest.mark.parametrize("index", ["abc", -1, True, 1.5, 2**63])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLUSTER_NAME, field, text
 from tenure.integrations.kubernetes.metal3_data.offline.object_files import (
+    TEMPLATE,
     FiledObjects,
     Object,
     name_of,
@@ -29,6 +30,8 @@ KINDS = {
     ObjectSort.METAL3_MACHINE: "Metal3Machine",
     ObjectSort.HOST: "BareMetalHost",
 }
+OLD_NUMBER = re.compile(r"[0-9]{1,9}")
+"""A number in front of its machine; longer ones nobody has."""
 OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
@@ -110,21 +113,41 @@ def _host_of(files: FiledObjects, machine: Mapping[str, Any] | None) -> str:
 
 
 def _number_of(files: FiledObjects, names: MachineNames, template: str) -> int:
-    """Return the number of a machine: the one that is asked for, else that of its Metal3Data, else the lowest free.
+    """Return the number of a machine: the one that is asked for, else the one that it has, else the lowest free.
 
-    A number that another machine has is refused: its claims, and so its addresses, would be that machine's.
+    It is in its Metal3Data, else in the status of the template. A number that another machine has is refused: its
+    claims, and so its addresses, would be that machine's.
     """
     of_template = [each for each in files.of_kind("Metal3Data") if text(each, "spec", "template", "name") == template]
     own = [each for each in of_template if _is_of(each, names.metal3_machine)]
-    others = {_index_of(each): name_of(each) for each in of_template if each not in own}
+    listed = {} if own else _listed_numbers(files.named(TEMPLATE, template) or {})
+    others = {
+        number: f"status.indexes: {name!r:.80}" for name, number in listed.items() if name != names.metal3_machine
+    }
+    others |= {_index_of(each): f"Metal3Data {name_of(each)!r}" for each in of_template if each not in own}
     number = names.index
-    if number is None and own:
-        number = _index_of(own[0])
+    if number is None:
+        number = _index_of(own[0]) if own else listed.get(names.metal3_machine)
     if number is None:
         return next(each for each in range(len(others) + 1) if each not in others)
     if number in others:
-        raise Invalid(f"index: {number} is that of another machine, by Metal3Data {others[number]!r}", field="index")
+        raise Invalid(f"index: {number} is that of another machine, by {others[number]}", field="index")
     return number
+
+
+def _listed_numbers(template: Object) -> dict[str, int]:
+    """Return the numbers of machines by a template's status: a map in v1beta1, a list in v1beta2.
+
+    The design of 2020 printed the map the other way round.
+    """
+    indexes = field(template, "status", "indexes")
+    pairs: list[tuple[object, object]] = list(indexes.items()) if isinstance(indexes, dict) else []
+    if isinstance(indexes, list):
+        pairs = [(each.get("name"), each.get("index")) for each in indexes if isinstance(each, dict)]
+    for place, (name, value) in enumerate(pairs):
+        if isinstance(value, str) and OLD_NUMBER.fullmatch(str(name)):
+            pairs[place] = value, int(str(name))
+    return {str(name): number for name, number in pairs if isinstance(number, int) and 0 <= number <= HIGHEST}
 
 
 def _is_of(data: Object, machine: str) -> bool:
