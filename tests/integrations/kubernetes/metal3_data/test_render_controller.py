@@ -567,6 +567,30 @@ def test_the_host_may_come_late_and_a_marked_machine_is_left_alone(park: Machine
     assert park.rendered("m")[0]["h"] == "late"
 
 
+def test_what_a_machine_waits_for_is_said_after_a_while(park: MachinePark, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that is misspelt, or in a namespace that nobody looks after, would be waited for without a word."""
+    monkeypatch.setattr(claim_making, "SAYS_AFTER_S", 0.0)
+    park.template("t", metaData={})
+    park.machine("m", None, "t")
+    says = "it waits for a host: metal3.io/BareMetalHost of Metal3Machine m is to say NAMESPACE/NAME"
+    assert park.error("m", "it waits for") == says
+
+    for written, waits_for in (
+        ("rack3", says),
+        (f"{park.name}/rack3", f"it waits for BareMetalHost {park.name}/rack3"),
+    ):
+        park.patch(park.metal3_machines, "m", {"metadata": {"annotations": {HOST_ANNOTATION: written}}})
+        assert park.error("m", waits_for) == waits_for
+    spec = (park.get(park.machines, "m") or {})["spec"]
+    park.delete(park.machines, "m")
+    park.host("rack3")
+    machine = "it waits for Machine m, which is to own Metal3Machine m"
+    assert park.error("m", machine) == machine
+    park.create(park.machines, "m", spec)
+    park.rendered("m")
+    assert "errorMessage" not in park.data_of("m")["status"]
+
+
 def test_a_claim_without_a_machine_is_refused_on_itself(park: MachinePark) -> None:
     park.template("t", metaData={})
     park.create(park.data_claims, "alone", {"template": {"name": "t", "namespace": park.name}})

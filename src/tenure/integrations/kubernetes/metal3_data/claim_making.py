@@ -44,7 +44,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object, Resour
 LOOKED_UP = {(CLUSTER_API_GROUP, each.type.kind): each.type for each in IN_CLUSTER_POOLS}
 """Pools of the in-cluster provider, by group and kind: they are not followed, but looked up before a claim is made."""
 SAYS_AFTER_S = 5.0
-"""How long a claim of another provider may wait before the Metal3Data names it: most are served within moments."""
+"""How long a machine may wait for what others make before its Metal3Data says so: most is there within moments."""
 
 
 class NotServedYet(Exception):
@@ -203,11 +203,17 @@ def _unserved(claim: Object, needed: NeededAddress) -> NotServedYet:
     pool = needed.pool
     if pool.is_ip_pool:
         return NotServedYet("")
-    made = datetime.fromisoformat(text(claim, "metadata", "creationTimestamp"))
+    name = f"{kind_of(claim).claim.kind} {key_of(claim)[1]}"
+    reason = f"{pool.path}: {name} waits for an address of {pool.kind} {pool.name!r} of {pool.group}"
+    return waits_for_others(claim, reason)
+
+
+def waits_for_others(object: Object, reason: str) -> NotServedYet:
+    """Return why an object waits for what others make; people are told when that takes longer than it should."""
+    made = datetime.fromisoformat(text(object, "metadata", "creationTimestamp"))
     if datetime.now(UTC) - made < timedelta(seconds=SAYS_AFTER_S):
         return NotServedYet("", is_followed=False)
-    name = f"{kind_of(claim).claim.kind} {key_of(claim)[1]}"
-    return NotServedYet(f"{pool.path}: {name} waits for an address of {pool.kind} {pool.name!r} of {pool.group}")
+    return NotServedYet(reason)
 
 
 def _is_for(claim: Object, needed: NeededAddress) -> bool:

@@ -22,7 +22,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
-from tenure.integrations.kubernetes.metal3_data.claim_making import ClaimMaking, NotServedYet
+from tenure.integrations.kubernetes.metal3_data.claim_making import ClaimMaking, NotServedYet, waits_for_others
 from tenure.integrations.kubernetes.metal3_data.data_caches import DataCaches, WorkKey, cluster_of
 from tenure.integrations.kubernetes.metal3_data.data_kinds import (
     DATA,
@@ -40,6 +40,7 @@ from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind, L
 from tenure.integrations.kubernetes.metal3_data.template.data_yaml import data_yaml
 from tenure.integrations.kubernetes.metal3_data.template.machine_facts import MachineFacts
 from tenure.integrations.kubernetes.metal3_data.template.machine_reading import (
+    HOST_ANNOTATION,
     host_key,
     machine_object,
     owner_named,
@@ -141,9 +142,9 @@ class DataPasses:
 
     async def _render(self, data: Object) -> None:
         try:
-            found = None if await self._is_finished(data) else self._objects(data)
-            if found is None:
+            if await self._is_finished(data):
                 return
+            found = self._objects(data)
             template = read_template(found.template).template
             check_cluster(template, labels_of(data).get(CLUSTER_NAME) or "")
             self._check_index(data)
@@ -189,17 +190,33 @@ class DataPasses:
         self._add_after(WorkKey(DATA.kind, *key), LOOKS_AGAIN_S)
         return True
 
-    def _objects(self, data: Object) -> MachineObjects | None:
-        """Return what the machine is rendered from; nothing while a part is not there, which wakes the next pass."""
+    def _objects(self, data: Object) -> MachineObjects:
+        """Return what the machine is rendered from; raise ``NotServedYet`` for a part that wakes it when it comes."""
         namespace, caches = key_of(data)[0], self._caches
-        template = caches.templates.get((namespace, text(data, "spec", "template", "name")))
+
+        def there(found: Object | None, what: str) -> Object:
+            if found is None:
+                raise waits_for_others(data, f"it waits for {what}")
+            return found
+
+        name = text(data, "spec", "template", "name")
+        template = there(caches.templates.get((namespace, name)), f"Metal3DataTemplate {name}")
         claim = caches.data_claims.get((namespace, text(data, "spec", "claim", "name")))
-        own = caches.metal3_machines.get((namespace, owner_named(claim or data, METAL3_MACHINE.kind)))
-        if template is None or own is None:
-            return None
-        machine = caches.machines.get((namespace, owner_named(own, "Machine")))
-        host = caches.hosts.get(host_key(own) or ("", ""))
-        return None if machine is None or host is None else MachineObjects(template, own, machine, host)
+        name = owner_named(claim or data, METAL3_MACHINE.kind)
+        own = there(caches.metal3_machines.get((namespace, name)), f"Metal3Machine {name}, which is to own its claim")
+        owner, host = owner_named(own, "Machine"), host_key(own)
+        machine = caches.machines.get((namespace, owner))
+        return MachineObjects(
+            template,
+            own,
+            there(machine, f"Machine {owner}, which is to own Metal3Machine {name}"),
+            there(
+                caches.hosts.get(host) if host else None,
+                f"BareMetalHost {'/'.join(host)}"
+                if host
+                else f"a host: {HOST_ANNOTATION} of Metal3Machine {name} is to say NAMESPACE/NAME",
+            ),
+        )
 
     def _check_index(self, data: Object) -> None:
         """Refuse a number that an older machine of the template has: two machines would get the same names."""
