@@ -318,6 +318,18 @@ def test_a_file_that_is_no_yaml_is_refused_with_its_name(worked: Site, text: str
     assert reason in error["message"]
 
 
+def test_a_claim_whose_name_no_object_can_have_is_refused_as_by_the_operator(worked: Site) -> None:
+    pool = "p" * 250
+    (worked.folder / "template.yaml").write_text(TEMPLATE.replace("bm-v4", pool), "utf-8")
+    (worked.folder / "pools.yaml").write_text(POOLS.replace("bm-v4", pool), "utf-8")
+    code, error = worked.error("render", "metal3", "template.yaml", "pools.yaml", *MACHINE)
+
+    assert code != 0
+    assert error["message"].startswith(
+        "spec.metaData.ipAddressesFromIPPool[0].name: the name of its claim, blue-md-0-3-p"
+    )
+
+
 def test_a_template_of_another_cluster_than_the_machine_s_is_refused(worked: Site) -> None:
     machine = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Metal3Machine\n"
     labels = "labels: {cluster.x-k8s.io/cluster-name: green}"

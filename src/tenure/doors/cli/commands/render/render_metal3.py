@@ -83,7 +83,7 @@ def metal3(
         from tenure.integrations.kubernetes.metal3_data.offline.filed_pools import FiledPools
         from tenure.integrations.kubernetes.metal3_data.offline.object_files import read_objects
         from tenure.integrations.kubernetes.metal3_data.offline.pool_choices import read_choices
-        from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import NeededAddresses, claim_names
+        from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import NeededAddresses
         from tenure.integrations.kubernetes.metal3_data.template.read_template import check_cluster, read_template
         from tenure.integrations.kubernetes.metal3_data.template.render_data import RenderRules, render_data
         from tenure.integrations.kubernetes.metal3_data.template.template_model import ObjectSort
@@ -100,13 +100,21 @@ def metal3(
     check_cluster(read, cluster)
     filed = FiledPools(objects)
     own = f"{read.name}-{facts.index}", facts.objects[ObjectSort.HOST].name
-    called = {each: claim_names(each, *own, by_host=claims_by_host) for each in NeededAddresses(read, facts)}
-    claims = {filed.claim_of(each, maybe, own[0]): each for each, maybe in called.items()}
+    claims = _claims(NeededAddresses(read, facts), *own, filed, by_host=claims_by_host)
     addresses = _addresses(session, claims, read_choices(pools), filed, owner or f"metal3machine/{metal3_machine}")
     rendered = render_data(read, facts, addresses, RenderRules(dns_in_meta_data=not like_capm3))
     _tell(session, rendered, only, output, [*translated, *objects.notes, *notes, *filed.notes], {
         name: addresses[needed].address for name, needed in claims.items()
     })  # fmt: skip
+
+
+def _claims(needed: "Iterable[NeededAddress]", data: str, host: str, filed: "FiledPools", *, by_host: bool) -> "Claims":
+    """Return the addresses that the machine needs, each by the name of its claim."""
+    from tenure.integrations.kubernetes.metal3_data.template.needed_addresses import check_claim_names, claim_names
+
+    names = {each: claim_names(each, data, host, by_host=by_host) for each in needed}
+    check_claim_names({name: each for each, both in names.items() for name in both})
+    return {filed.claim_of(each, both, data): each for each, both in names.items()}
 
 
 def _addresses(
