@@ -289,9 +289,8 @@ def test_a_bad_template_is_reported_on_the_machine_and_nothing_is_half_rendered(
     park.machine("n", "h2", "u")
     park.machine("o", "h3", "v")
 
-    assert (
-        park.error("m", "spec") == "spec.networkData.links.ethernets[0].macAddress: the host has no network card 'eno9'"
-    )
+    card = "BareMetalHost 'h' has no network card 'eno9'; it has eno1"
+    assert park.error("m", "spec") == f"spec.networkData.links.ethernets[0].macAddress: {card}"
     assert park.get(SECRET, "m-metadata") is None
     assert park.error("n", "spec").startswith("spec.metaData.namespaces[0].key: 'a' is there twice")
     path = "spec.networkData.networks.ipv4[1].ipAddressFromIPPool"

@@ -27,6 +27,7 @@ from tenure.integrations.kubernetes.metal3_data.template.template_model import (
     NamespaceName,
     NetworkEntry,
     ObjectName,
+    ObjectSort,
     PoolPart,
     PoolSource,
 )
@@ -34,6 +35,8 @@ from tenure.kernel.addressing.addresses import is_v6, parse_address
 from tenure.kernel.names import shown
 
 Document = dict[str, Any]
+MOST_CARDS = 8
+"""So many cards a message names: a host may have many, and a message has an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +160,25 @@ class _Machine:
             case AnnotationText(object, annotation):
                 return self.facts.objects[object].annotations.get(annotation, "")
             case BootInterface():
-                return self.facts.boot_mac or _refuse(path, "the host has no bootMACAddress")
+                return self.facts.boot_mac or _refuse(path, f"{_host_of(self.facts)} has no bootMACAddress")
             case HostInterface(interface):
                 if self.facts.interfaces is None:
-                    _refuse(path, "the network cards of the host are not known: it was not inspected yet")
+                    _refuse(path, f"{_host_of(self.facts)} has no status.hardware.nics: it was not inspected yet")
                 mac = self.facts.interfaces.get(interface)
-                return mac or _refuse(path, f"the host has no network card {shown(interface)}")
+                return mac or _refuse(path, _no_card(self.facts, interface))
 
 
 def _refuse(path: str, reason: str) -> NoReturn:
     raise TemplateRefused([(path, reason)])
+
+
+def _host_of(facts: MachineFacts) -> str:
+    return f"BareMetalHost {facts.objects[ObjectSort.HOST].name!r:.80}"
+
+
+def _no_card(facts: MachineFacts, interface: str) -> str:
+    known = ", ".join([f"{name:.20}" for name in facts.interfaces or ()][:MOST_CARDS])
+    return f"{_host_of(facts)} has no network card {shown(interface)}; it has {known or 'none'}"
 
 
 def _index_text(item: MachineIndex, index: int, path: str) -> str:
