@@ -330,6 +330,14 @@ def test_a_claim_whose_name_no_object_can_have_is_refused_as_by_the_operator(wor
     )
 
 
+def test_what_kubectl_prints_may_be_piped_in(worked: Site) -> None:
+    words = ("render", "metal3", "-", "pools.yaml", *MACHINE, "--like-capm3", "--only", "metadata")
+
+    assert worked.call(*words, fed=TEMPLATE).stdout == META_DATA_TEXT
+    assert "standard input: this is no YAML" in worked.call(*words, fed="a: [").stderr
+    assert "standard input: this is no YAML" in worked.call(*words, fed=b"\xff").stderr
+
+
 def test_a_template_of_another_cluster_than_the_machine_s_is_refused(worked: Site) -> None:
     machine = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Metal3Machine\n"
     labels = "labels: {cluster.x-k8s.io/cluster-name: green}"

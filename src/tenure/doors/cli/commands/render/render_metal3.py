@@ -27,7 +27,12 @@ PARTS = {"metadata": "metaData", "networkdata": "networkData"}
 
 
 @command("metal3")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
+)
 @click.option("--machine", "metal3_machine", required=True, metavar="NAME", help="The Metal3Machine to render for.")
 @click.option("--template", metavar="NAME", help="Which template, where the files have several.")
 @click.option(
@@ -68,8 +73,9 @@ def metal3(
 ) -> None:
     """Write the metadata and network data that a machine gets by a Metal3DataTemplate.
 
-    The files have the template, and what else is known: pools, addresses, the machine and its host. An address that
-    neither they nor --pool give is the one that its pool would give next. Nothing is changed anywhere.
+    The files have the template, and what else is known: pools, addresses, the machine and its host. A file may be -
+    for standard input. An address that neither they nor --pool give is the one that its pool would give next. Nothing
+    is changed anywhere.
 
     For example:
       tenure render metal3 template.yaml --machine node-1 --host rack3-u12 --pool pool-1=192.168.0.11/24

@@ -1,6 +1,7 @@
 """Objects of a cluster as files have them: read once, with the shape that an API server would have insisted on."""
 
 import copy
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tenure.kernel.names import shown
 
 Object = dict[str, Any]
 
+STANDARD_INPUT = "standard input"
 TEMPLATE = "Metal3DataTemplate"
 GROUPS: dict[str, tuple[str, ...]] = {
     "Machine": ("cluster.x-k8s.io",),
@@ -75,28 +77,30 @@ class FiledObjects:
 
 
 def read_objects(paths: Iterable[Path]) -> FiledObjects:
-    """Read all objects of some files; lists of objects count as their members."""
+    """Read all objects of some files, ``-`` for standard input; lists of objects count as their members."""
     found: list[Object] = []
     notes: list[str] = []
     for path in paths:
-        for object in _objects_in(path):
+        name = STANDARD_INPUT if str(path) == "-" else path.name
+        for object in _objects_in(path, name):
             if object.get("kind") == TEMPLATE:
                 found.append(object)
             elif _is_read(object):
-                _check_shape(path.name, object)
-                found.append(_respelled(path.name, object, notes))
+                _check_shape(name, object)
+                found.append(_respelled(name, object, notes))
     return FiledObjects(tuple(found), tuple(notes))
 
 
-def _objects_in(path: Path) -> Iterator[Object]:
+def _objects_in(path: Path, file: str) -> Iterator[Object]:
     try:
-        documents = read_documents(path.read_text("utf-8"))
+        written = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        documents = read_documents(written.decode("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise Invalid(f"{path.name}: this is no YAML: {_reason(error)}", field="files") from None
+        raise Invalid(f"{file}: this is no YAML: {_reason(error)}", field="files") from None
     for document in documents:
         for object in _members(document):
             if not isinstance(object, Mapping):
-                raise Invalid(f"{path.name}: {shown(object)} is no object of Kubernetes", field="files")
+                raise Invalid(f"{file}: {shown(object)} is no object of Kubernetes", field="files")
             yield dict(object)
 
 
