@@ -99,6 +99,11 @@ BAD: list[tuple[ResourceType, dict[str, Any], str]] = [
     (GLOBAL_POOL, {"addresses": ["x"], "prefix": 24}, 'spec.addresses: Invalid value: "x": provided address is not'),
     (IN_CLUSTER_POOL, {"addresses": ["10.0.0.1", "fd00::1"], "prefix": 24}, "are of mixed IP families"),
     (IN_CLUSTER_POOL, {"addresses": ["10.0.0.1", "10.0.1.1"], "prefix": 24}, "a different subnet than others"),
+    (
+        IN_CLUSTER_POOL,
+        {"addresses": ["10.0.0.1"], "prefix": 24, "addressReuseGracePeriodSeconds": 1 << 40},
+        "spec.addressReuseGracePeriodSeconds: Invalid value: 1099511627776: addressReuseGracePeriodSeconds must",
+    ),
     (PREFIX_POOL, {"prefixes": ["10.0.0.0/8"]}, "only IPv6 prefixes are supported"),
     (GLOBAL_PREFIX_POOL, {"prefixes": ["fd00::/72"]}, "must be <= allocationPrefixLength (64)"),
 ]

@@ -66,6 +66,10 @@ def test_3_3_the_pool_gives_its_addresses_without_edges_exclusions_and_gateway_t
             {"addresses": ["10.0.0.1"], "prefix": 24, "addressReuseGracePeriodSeconds": -1},
             "spec.addressReuseGracePeriodSeconds", "must not be negative",
         ),
+        (
+            {"addresses": ["10.0.0.1"], "prefix": 24, "addressReuseGracePeriodSeconds": 1 << 31},
+            "spec.addressReuseGracePeriodSeconds", "must be at most 2147483647",
+        ),
         ({"addresses": ["10.0.0.1"], "prefix": 33}, "spec.prefix", "provided prefix is not valid"),
         (
             {"addresses": ["10.0.0.1", "10.0.1.1"], "prefix": 24},

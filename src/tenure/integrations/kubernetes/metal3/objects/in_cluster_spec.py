@@ -23,6 +23,8 @@ from tenure.kernel.addressing.ranges import AddressRange, merge
 USUAL_LENGTH = 64
 """The length of prefixes that claims get, where the pool does not name one."""
 NO_RANGE = "is not a valid IP, range, nor CIDR"
+LONGEST_GRACE_S = (1 << 31) - 1
+"""More the provider's own manager cannot read, and a time that far away cannot be written down."""
 
 
 def read_address_pool(written: Any) -> PoolReading:
@@ -35,10 +37,7 @@ def read_address_pool(written: Any) -> PoolReading:
     excluded = _ranges(spec, "excludedAddresses", f"provided address {NO_RANGE}", faults)
     gateway = read_address(spec["gateway"], "spec.gateway", faults) if spec.get("gateway") else None
     _judge_families(spec, listed, excluded, gateway, faults)
-    cooling_s = spec.get("addressReuseGracePeriodSeconds") or 0
-    if not isinstance(cooling_s, int) or cooling_s < 0:
-        reason = "addressReuseGracePeriodSeconds must not be negative"
-        faults.append(SpecFault("spec.addressReuseGracePeriodSeconds", cooling_s, reason))
+    cooling_s = _cooling_s(spec, faults)
     subnet = None if faults else _subnet_of(spec, listed, faults)
     if subnet is None:
         return PoolReading(PoolSpec(), faults)
@@ -53,6 +52,17 @@ def read_address_pool(written: Any) -> PoolReading:
         cooling_s=cooling_s,
     )
     return PoolReading(read, faults)
+
+
+def _cooling_s(spec: Object, faults: list[SpecFault]) -> int:
+    """Read for how long a released address is kept back."""
+    name = "addressReuseGracePeriodSeconds"
+    written = spec.get(name) or 0
+    if isinstance(written, int) and 0 <= written <= LONGEST_GRACE_S:
+        return written
+    limit = f"be at most {LONGEST_GRACE_S}" if isinstance(written, int) and written > 0 else "not be negative"
+    faults.append(SpecFault(f"spec.{name}", written, f"{name} must {limit}"))
+    return 0
 
 
 def read_prefix_pool(written: Any) -> PoolReading:
