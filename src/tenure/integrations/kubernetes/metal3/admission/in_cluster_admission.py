@@ -52,7 +52,7 @@ def judge_in_cluster_pool(request: AdmissionRequest, view: AdmissionView) -> Jud
     overlap = view.overlap_of(pool_asked_about(request), reading.spec)
     place = "spec.prefixes" if reading.spec.gives_prefixes else "spec.addresses"
     warnings = [f"{place}: {overlap}"] if overlap else []
-    warnings += _prefix_warnings(reading.spec)
+    warnings += [*_prefix_warnings(reading.spec), *_emptiness(reading.spec, place)]
     if request.before is None:
         return Judgement([], warnings)
     if unit_length(mapping(request.before, "spec")) != unit_length(mapping(request.object or {}, "spec")):
@@ -102,3 +102,14 @@ def _prefix_warnings(spec: PoolSpec) -> Iterator[str]:
     gateway = spec.options.gateway
     if gateway and spec.entry_at(parse_address(gateway)) is not None:
         yield f"spec.gateway: {gateway} is not kept back; a claim may get it"
+
+
+def _emptiness(spec: PoolSpec, place: str) -> Iterator[str]:
+    """Yield why no claim will ever be served, where nothing is left to give."""
+    if any(spec.runs()):
+        return
+    if spec.gives_prefixes:
+        yield f"{place}: the pool has no prefix to hand out, since it excludes a part of each"
+    else:
+        reasons = "each is excluded, the gateway, or reserved in its network (allocateReservedIPAddresses)"
+        yield f"{place}: the pool has no address to hand out: {reasons}"
