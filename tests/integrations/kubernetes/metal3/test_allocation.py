@@ -128,6 +128,8 @@ def test_c12_c13_c14_c15_an_address_can_be_asked_for(served: Namespace) -> None:
     for name, wish in {"taken": "10.0.0.77", "kept": "10.0.0.7", "gateway": "10.0.0.1"}.items():
         served.claim(name, annotations={"ipAddress": wish})
         assert served.message(name, "R") == "Requested IP not available"
+    served.create(IP_CLAIM, "wants-field", {"pool": {"name": "p"}, "tenure": {"address": "10.0.0.77"}})
+    assert served.message("wants-field", "R") == "Requested IP 10.0.0.77 is held by IPClaim c12"
     served.claim("c14", annotations={"ipAddress": "10.0.7.7"})
     assert served.message("c14", "R") == "Requested IP 10.0.7.7 is out of range of IPPool p"
     served.claim("both", annotations={"ipAddress": "10.0.0.5"})

@@ -477,9 +477,11 @@ def _wished(claim: Object, wish: AddressWish, view: PoolView) -> Action:
         return inside
     if spec.entry_at(position) is None:
         return Refuse(f"Requested IP {shown} is out of range of {view.key.title}", position)
-    if not view.book.is_on_line(position) or holders_before(claim, position, view.book, view.claims):
+    if not view.book.is_on_line(position):
         return Refuse(NOT_AVAILABLE, position)
-    return TakeAddress(position)
+    action = _unless_held(claim, position, view, f"Requested IP {shown}")
+    is_in_their_words = wish.kind is WishKind.REQUESTED and isinstance(action, Refuse)
+    return Refuse(NOT_AVAILABLE, position) if is_in_their_words else action
 
 
 def _unless_held(claim: Object, position: int, view: PoolView, what: str) -> Action:

@@ -47,6 +47,9 @@ class WishKind(enum.Enum):
 
     PRE_ALLOCATED = "pre-allocated"
     REQUESTED = "requested"
+    """By Metal3's annotation, so that Metal3's words say why it is not to be had; scripts may look for them."""
+    SPECIFIED = "specified"
+    """By ``spec.tenure.address`` alone, which is ours."""
 
 
 @dataclass(frozen=True)
@@ -110,24 +113,26 @@ def wish_of(claim: Object, pre_allocated: int | None) -> AddressWish | RangeWish
     The annotation, ``spec.tenure.address`` and the pool's pre-allocation name one address: the same, if there are
     several of them, and one that lies in ``spec.tenure.ranges``, if there are any.
     """
-    asked: list[int] = []
-    for place, written in _written_addresses(claim):
+    asked: dict[WishKind, int] = {}
+    for kind, place, written in _written_addresses(claim):
         try:
-            asked.append(parse_address(written))
+            asked[kind] = parse_address(written)
         except Invalid:
             return f'Invalid {place} "{written[:100]}": not a valid IP address'
     try:
         ranges = claim_ranges(claim)
     except Invalid as error:
         return f"Invalid spec.tenure.ranges: {error}"
-    if len({*asked, *(() if pre_allocated is None else (pre_allocated,))}) > 1:
+    if pre_allocated is not None:
+        asked = {WishKind.PRE_ALLOCATED: pre_allocated, **asked}
+    if len(set(asked.values())) > 1:
         return CONFLICTING_WISHES
-    position = pre_allocated if pre_allocated is not None else next(iter(asked), None)
-    if position is None:
+    if not asked:
         return RangeWish(ranges) if ranges else None
+    kind, position = next(iter(asked.items()))
     if ranges and not any(position in each for each in ranges):
         return f"{CONFLICTING_RANGES}: {format_address(position)}"
-    return AddressWish(WishKind.REQUESTED if pre_allocated is None else WishKind.PRE_ALLOCATED, position)
+    return AddressWish(kind, position)
 
 
 def claim_ranges(claim: Object) -> tuple[AddressRange, ...]:
@@ -136,8 +141,9 @@ def claim_ranges(claim: Object) -> tuple[AddressRange, ...]:
     return tuple(parse_range(str(each)) for each in written) if isinstance(written, list) else ()
 
 
-def _written_addresses(claim: Object) -> Iterator[tuple[str, str]]:
+def _written_addresses(claim: Object) -> Iterator[tuple[WishKind, str, str]]:
+    """Yield each address that a claim asks for, behind how it does so and where."""
     if annotated := annotations_of(claim).get(WISHED_ADDRESS):
-        yield f"{WISHED_ADDRESS} annotation", annotated
+        yield WishKind.REQUESTED, f"{WISHED_ADDRESS} annotation", annotated
     if written := text(claim, "spec", "tenure", "address"):
-        yield "spec.tenure.address", written
+        yield WishKind.SPECIFIED, "spec.tenure.address", written
