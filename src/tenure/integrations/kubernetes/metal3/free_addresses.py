@@ -39,6 +39,7 @@ async def count_free(read: ReadPools, key: PoolId, ledger: AsyncLedger | None, n
     used = sum(position is not None and book.spec.entry_at(position) is not None for position in held)
     counts = {"total": book.spec.size, "free": book.free, "used": used, "kept": book.kept_back}
     counts["outside"] = len(held) - used
+    faults = read.spec_of(key).faults
     network = {} if binding is None else {"network": binding.network, "held_by_others": others}
     return {
         "pool": key.path,
@@ -46,7 +47,8 @@ async def count_free(read: ReadPools, key: PoolId, ledger: AsyncLedger | None, n
         **counts,
         **network,
         "waiting": len(waiting),
-        "next": list(islice(_next(book), named)),
+        "faults": list(map(str, faults)),
+        "next": [] if faults else list(islice(_next(book), named)),
     }
 
 

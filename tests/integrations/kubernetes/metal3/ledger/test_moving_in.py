@@ -173,6 +173,14 @@ async def test_what_is_free_is_counted_with_what_the_ledger_holds(ledger: AsyncL
         1,
         ["192.0.2.11", "192.0.2.13", "192.0.2.14"],
     )
+    assert (plain["faults"], shared["faults"]) == ([], [])
+
+
+async def test_a_pool_that_cannot_be_read_gives_nothing_next_and_says_why() -> None:
+    counted = await count_free(read(coolingSeconds=-1), KEY, None, 3)
+
+    assert counted["next"] == []
+    assert counted["faults"] == ["spec.tenure.coolingSeconds: must be a number of seconds from 0 to 31536000"]
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,8 @@ def free(session: Session, pool: str, **place: Any) -> None:
 
     The pool is an IPPool or one of the in-cluster provider. Where several have one name, say KIND/NAME. Of a pool of
     prefixes, prefixes are counted. It is counted from the IPAddress objects of both kinds and, where the pool is bound
-    to a ledger, from what the ledger holds. A random pool names free addresses that may be given next.
+    to a ledger, from what the ledger holds. A random pool names free addresses that may be given next. A pool that
+    cannot be read gives none: faults say why.
 
     For example:
       tenure ipam free machines
