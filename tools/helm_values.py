@@ -56,10 +56,17 @@ def _whole(pattern: re.Pattern[str]) -> str:
 
 
 ON_OFF = {"type": "boolean"}
-TEXT = {"type": "string"}
 NAME = {"type": "string", "minLength": 1, "maxLength": 253, "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}
 TEXTS_BY_NAME = {"type": "object", "additionalProperties": {"type": "string"}}
-AMOUNTS = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+IMAGE_PART = "[a-z0-9]+([._-]+[a-z0-9]+)*"
+IMAGE = rf"^([A-Za-z0-9.-]+(:[0-9]+)?/)?{IMAGE_PART}(/{IMAGE_PART})*$"
+"""An image without its tag, which would be written behind it a second time."""
+AMOUNT = r"^([0-9]+([.][0-9]*)?|[.][0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$"
+AMOUNTS = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "number"], "pattern": AMOUNT, "minimum": 0},
+}
+"""Quantities as Kubernetes writes them; a server refuses others in the middle of an upgrade, and not by their names."""
 
 
 def _switch(path: str, default: bool, meaning: str, option: str = "") -> Value:
@@ -75,9 +82,12 @@ def _image_values() -> list[Value]:
     return [
         Value(
             "image.repository", repository, "The image without its tag. No image is published: any that has "
-            "`tenure[kubernetes]` and the command `tenure` will do.", {"type": "string", "minLength": 1},
+            "`tenure[kubernetes]` and the command `tenure` will do.", {"type": "string", "pattern": IMAGE},
         ),
-        Value("image.tag", "", "Its tag; empty: the version of the chart's application.", TEXT),
+        Value(
+            "image.tag", "", "Its tag; empty: the version of the chart's application.",
+            {"type": "string", "pattern": "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$"},
+        ),
         Value(
             "image.digest", "", "Its digest, such as `sha256:…`; then exactly this image runs.",
             {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
@@ -184,7 +194,7 @@ def _pod_values() -> list[Value]:
             f"take; more than the {grace:.0f} seconds of its lease, which it gives up.",
             {"type": "integer", "minimum": int(grace) + 1},
         ),
-        Value("priorityClassName", "", "The PriorityClass of the pods.", TEXT),
+        Value("priorityClassName", "", "The PriorityClass of the pods.", {"anyOf": [{"const": ""}, NAME]}),
         Value("nodeSelector", {}, "Labels of the nodes on which pods may run.", TEXTS_BY_NAME),
         Value(
             "tolerations", [], "Taints of nodes on which pods may run all the same.",

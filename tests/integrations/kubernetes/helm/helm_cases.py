@@ -145,6 +145,8 @@ WRONG: dict[str, Any] = {
     "defaultStrategy": "lifo",
     "watchFilter": "a b",
     "orphanGraceSeconds": -1,
+    "image.repository": "registry.example/tenure:1",
+    "image.tag": "a b",
     "image.pullPolicy": "Sometimes",
     "image.digest": "sha256:0",
     "ledger.secretNames": "tenure-ledger",
@@ -152,7 +154,9 @@ WRONG: dict[str, Any] = {
     "webhooks.enabeld": True,
     "terminationGracePeriodSeconds": 15,
     "podLabels": {"app.kubernetes.io/name": "other"},
+    "priorityClassName": "Not_A_Name",
     "resources": {"request": {}},
+    "resources.requests": {"cpu": "lots"},
     "replica": 2,
 }
 """Values that are refused, each by its name."""
