@@ -85,6 +85,14 @@ def test_a_full_pool_has_an_exit_code_of_its_own(site: Site) -> None:
     assert "--wait" in error["hint"]
 
 
+def test_a_ledger_in_memory_is_refused_since_the_next_command_would_give_the_same_vm(site: Site) -> None:
+    for command in (("allocate", "pod-1"), ("agent", "--check"), ("move", "--to", "ledger")):
+        code, error = site.error("vmpool", *command, "--pool-mode", "ledger", "--pool-ledger", "memory:")
+
+        assert (code, error["code"]) == (2, "invalid")
+        assert "--pool-ledger: a ledger in memory ends with this process" in error["message"]
+
+
 def test_findings_are_an_exit_code_and_a_repair_says_what_it_did(site: Site, stage: PoolStage) -> None:
     stage.put(state_with(["192.168.3.10", "192.168.3.10", "10.0.0.1"], entry("pod-1", "192.168.3.11")))
 

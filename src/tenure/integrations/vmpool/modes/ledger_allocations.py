@@ -92,6 +92,18 @@ class LedgerAllocations:
         """Return what the ledger says of the pool; nothing is created. Cost: one request."""
         return await read_ledger_placement(await self._connected(), self.pool)
 
+    async def identity(self) -> str:
+        """Return the uuid of the network; empty if the ledger has none of its name. Cost: one request."""
+        try:
+            return (await (await self._connected()).network(self.network)).uuid
+        except NotFound:
+            return ""
+
+    async def begin(self) -> str:
+        """Add the network if it is not there, and return its uuid. Cost: a few requests."""
+        await self._opened()
+        return await self.identity()
+
     async def take(self, entry: VMAllocation, offers: AsyncGenerator[Sequence[str], None]) -> TakenVM | None:
         """Give an id a VM. Cost: one request; one for each VM that is offered where they have an order."""
         ledger, request = await self._opened(), secrets.token_hex(8)

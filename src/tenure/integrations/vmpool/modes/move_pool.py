@@ -14,7 +14,7 @@ Every step can be repeated: a mover that was killed is followed by another one, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tenure.integrations.vmpool.modes.pool_lease import while_alone
 from tenure.integrations.vmpool.modes.pool_places import PoolPlaces
@@ -55,6 +55,7 @@ async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
     document = await home.read_home()
     seen = document.notes.placement
     here = seen or PoolPlacement("configmap" if document.is_there else places.settings.pool_mode)
+    await places.check_ledger(here)
     is_back = bool(here.moves_to) and here.mode == to
     if here.moves_to not in ("", to) and not is_back:
         raise Conflict(
@@ -94,7 +95,7 @@ async def _carried(
     One whose move is taken back is carried to a new place of the mode that it was leaving.
     """
     source, target = places.at(here.mode, here.epoch), places.at(to, here.epoch + 1)
-    moving = PoolPlacement(here.mode, to, here.epoch)
+    moving = replace(here, moves_to=to)
     if not here.moves_to:
         await target.prepare(moving, await source.check_leave(moving))
     elif here.moves_to != to:
@@ -103,6 +104,6 @@ async def _carried(
     entries = await source.leave(moving)
     await target.enter(entries, await source.read_notes(), moving)
     places.check()
-    await places.home.place(moving.arrived, moving)
+    await places.home.place(await places.identified(moving.arrived), moving)
     await target.arrive()
     return entries

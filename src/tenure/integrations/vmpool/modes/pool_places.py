@@ -9,9 +9,10 @@ is still true; only what it does not find has to be looked for again.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaseTimes
@@ -28,10 +29,13 @@ from tenure.integrations.vmpool.modes.config_map_place import ConfigMapPlace, ch
 from tenure.integrations.vmpool.modes.ledger_allocations import LedgerAllocations
 from tenure.integrations.vmpool.modes.pool_place import PoolPlace
 from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver
+from tenure.integrations.vmpool.pool_document import PoolElsewhere
 from tenure.integrations.vmpool.pool_errors import NO_CLIENT, PoolForbidden, PoolUnavailable
 from tenure.integrations.vmpool.state.pool_notes import PoolNotes, PoolPlacement
 from tenure.integrations.vmpool.vm_pool_settings import MODES, VMPoolSettings
 from tenure.kernel.errors import Conflict, Invalid
+
+T = TypeVar("T")
 
 LOOK_EVERY_S = 0.2
 """How often a caller looks whether a pool that is being moved has arrived."""
@@ -71,6 +75,8 @@ class PoolPlaces:
     _found: FoundPlace | None = None
     """None before the first call."""
 
+    _known_ledgers: set[str] = field(default_factory=set, repr=False)
+    """What ``PoolPlacement.ledger`` said and this process has found in its ledger."""
     _needs_no_note: bool = False
     """Whether this process has no right to note where the pool begins: then the ledger says so instead."""
 
@@ -122,7 +128,7 @@ class PoolPlaces:
     async def _begin(self, placement: PoolPlacement) -> None:
         """Note where a pool begins, unless another process has noted something else."""
         try:
-            await self.home.begin(placement)
+            await self.home.begin(await self.identified(placement))
         except PoolForbidden:
             if placement.mode != "ledger":
                 raise
@@ -146,6 +152,7 @@ class PoolPlaces:
         while True:
             generation = self.settings.line.generation
             placement, is_noted = await self._arrived()
+            await self.check_ledger(placement)
             if self.settings.line.generation == generation:
                 self._found = FoundPlace(placement, generation, is_noted)
                 return self._found
@@ -184,10 +191,51 @@ class PoolPlaces:
             raise Conflict(f"pool_mode: the pool is in mode {placement.mode!r}, which this version does not know")
         return placement
 
+    async def identified(self, placement: PoolPlacement) -> PoolPlacement:
+        """Return a placement that says which ledger the pool is in, if it is in one."""
+        if placement.mode != "ledger":
+            return placement
+        try:
+            return replace(placement, ledger=await self._in_time(self._ledger_at(placement.epoch).begin()))
+        except PoolElsewhere:
+            name = self.settings.config_map_name
+            raise Conflict(
+                f"pool_ledger: the ledger knows the pool {name!r} as one that was moved, and the ConfigMap that said "
+                "where it is has gone: bring that back, or name another pool (POOL_CONFIGMAP_NAME)",
+                field="pool_ledger",
+            ) from None
+
+    async def check_ledger(self, placement: PoolPlacement) -> None:
+        """Raise ``Conflict`` if the settings name another ledger than the pool's: it would give the VMs out again."""
+        wanted = placement.ledger if placement.mode == "ledger" else ""
+        if not wanted or wanted in self._known_ledgers:
+            return
+        if await self._in_time(self._ledger_at(placement.epoch).identity()) != wanted:
+            raise Conflict(
+                f"pool_ledger: the pool {self.settings.config_map_name!r} is in another ledger than the one that is "
+                "named (VM_POOL_LEDGER): name the same ledger on all nodes; if that of the pool is gone for good, "
+                "delete the ConfigMap, and the pool begins anew",
+                field="pool_ledger",
+            )
+        self._known_ledgers.add(wanted)
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        """Wait for a ledger as long as an operation may take."""
+        limit_s = self.settings.operation_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                return await work
+        except TimeoutError:
+            raise PoolUnavailable(f"no answer of the ledger within {limit_s:g} s", outcome="none") from None
+
     @property
     def _ledger(self) -> LedgerAllocations:
         """Return the ledger, which says itself whether it has the pool."""
-        place = self.at("ledger")
+        return self._ledger_at(0)
+
+    def _ledger_at(self, epoch: int) -> LedgerAllocations:
+        """Return the ledger's network of a pool that was so often moved before."""
+        place = self.at("ledger", epoch)
         assert isinstance(place, BookPlace)
         assert isinstance(place.book, LedgerAllocations)
         return place.book

@@ -108,6 +108,9 @@ class PoolPlacement:
     """Empty unless the pool is being moved."""
     epoch: int = 0
     """How often the pool was moved. A place is never used again, so what is left at one is never mistaken for news."""
+    ledger: str = field(default="", compare=False)
+    """The uuid of the network that has the pool where it is in a ledger: another ledger would give its VMs out again.
+    Empty where it is in none, or where no process with a cluster has seen it begin there."""
 
     @property
     def arrived(self) -> "PoolPlacement":
@@ -116,7 +119,8 @@ class PoolPlacement:
 
     def as_json(self) -> dict[str, Any]:
         """Return the placement as it is written."""
-        return {"mode": self.mode, "movesTo": self.moves_to, "epoch": self.epoch}
+        said = {"mode": self.mode, "movesTo": self.moves_to, "epoch": self.epoch}
+        return {**said, "ledger": self.ledger} if self.ledger else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +252,10 @@ def _read_placement(value: object) -> PoolPlacement | None:
     if value is None:
         return None
     found = read_object(value, "placement")
-    mode, moves_to = (read_string(found.get(name), f"placement.{name}") for name in ("mode", "movesTo"))
-    return PoolPlacement(mode, moves_to, read_integer(found.get("epoch"), "placement.epoch"))
+    mode, moves_to, ledger = (
+        read_string(found.get(name), f"placement.{name}") for name in ("mode", "movesTo", "ledger")
+    )
+    return PoolPlacement(mode, moves_to, read_integer(found.get("epoch"), "placement.epoch"), ledger)
 
 
 def _read_line(value: object) -> HistoryLine:

@@ -100,6 +100,16 @@ def read_settings(said: dict[str, Any]) -> VMPoolSettings:
 
 def read_all_settings(said: dict[str, Any]) -> tuple[VMPoolSettings, ...]:
     """Read the settings of the options, the environment and the pod; how to reach the cluster is left in ``said``."""
+    found = _settings_of_words(said)
+    if any(each.pool_ledger.partition(":")[0] == "memory" for each in found):
+        raise Invalid(
+            "--pool-ledger: a ledger in memory ends with this process, and whoever asks next gets the same VMs; name "
+            "one that all nodes reach (VM_POOL_LEDGER)"
+        )
+    return found
+
+
+def _settings_of_words(said: dict[str, Any]) -> tuple[VMPoolSettings, ...]:
     names = said.pop("pools", ())
     words = {source.argument: said.pop(source.argument, None) for source in SOURCES}
     found = loaded("node_identity").find_namespace(words["namespace"] or os.environ.get("POOL_NAMESPACE", "").strip())
