@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeVar, get_args
 
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan, RoundStopped, clean_vms
 from tenure.integrations.vmpool.modes.pool_fillers import without_generation
-from tenure.integrations.vmpool.node_identity import NodeIdentity, name_clash, noted_again
+from tenure.integrations.vmpool.node_identity import NodeIdentity, must_ask, name_clash, noted_again
 from tenure.integrations.vmpool.pool_decisions import with_held_back, with_repairs
 from tenure.integrations.vmpool.pool_document import Decide, PoolChange, PoolDocument
 from tenure.integrations.vmpool.pool_errors import BadArgument, VMWorkUnfinished
@@ -22,7 +22,7 @@ from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.integrations.vmpool.state.argument_checks import check_choice
 from tenure.integrations.vmpool.state.go_json import in_byte_order
 from tenure.integrations.vmpool.state.held_back import is_held_back
-from tenure.integrations.vmpool.state.pool_notes import CleanupFailure, HistoryLine, PoolNotes
+from tenure.integrations.vmpool.state.pool_notes import CleanupFailure, HistoryLine, NodeNote, PoolNotes
 from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
 from tenure.integrations.vmpool.state.state_repair import PoolFinding, PoolLine, repair_state
 from tenure.integrations.vmpool.state.state_rules import release
@@ -129,6 +129,8 @@ class NodeRecovery:
     meter: PoolMeter | None = None
     looks_every_s: int = 0
     """How often the machine looks at its note, if it does."""
+    has_asked: bool = False
+    """Whether the machine that was noted under the name had time to object to this one, as an agent gives it."""
 
     def __post_init__(self) -> None:
         chosen_mode(self.mode, self.cleanup)
@@ -191,8 +193,19 @@ class NodeRecovery:
         """Raise ``NodeNameTaken`` if the notes say that another machine has the name."""
         if self.identity is None or self.takes_over:
             return
-        if reason := name_clash(notes.nodes.get(self.node_name), self.identity):
+        noted = notes.nodes.get(self.node_name)
+        if reason := name_clash(noted, self.identity) or self._why_to_ask(noted):
             raise NodeNameTaken(self.node_name, reason)
+
+    def _why_to_ask(self, noted: NodeNote | None) -> str:
+        """Return why the VMs may be those of another machine that runs: its agent has not been asked."""
+        assert self.identity is not None
+        if self.has_asked or noted is None or not noted.looks_every_s or not must_ask(noted, self.identity):
+            return ""
+        return (
+            f"an agent looked after it in another boot ({noted.boot_id}), and may still run; start the agent of this "
+            f"machine, which asks it, or name the node whose VMs are dead ({self.node_name!r})"
+        )
 
     async def _clean(
         self, allocations: Iterable[VMAllocation], notes: PoolNotes, stop: asyncio.Event

@@ -270,6 +270,7 @@ class PoolAgent:
             takes_over=is_proven or (self.settings.takes_over and not self._took_over),
             meter=self.pool.meter,
             looks_every_s=self._looks_every_s,
+            has_asked=True,
         )
 
     def _is_due(self, failure: CleanupFailure) -> bool:

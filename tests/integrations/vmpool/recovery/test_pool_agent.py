@@ -17,6 +17,7 @@ import pytest
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.vmpool import async_vm_pool
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_cleanup import function_cleanup
 from tenure.integrations.vmpool.machines.vm_return import FixedWait
@@ -230,6 +231,23 @@ async def test_vd3_recover_itself_refuses_as_well(stage: RecoveryStage) -> None:
             await pool.recover(mode="release")
         assert stage.fill() == (2, 1)
         await pool.recover(mode="release", node_name="node-1")
+
+    assert stage.fill() == (3, 0)
+
+
+async def test_vd3_recover_refuses_a_younger_machine_whose_name_an_agent_has(
+    stage: RecoveryStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks like that one, booted again; ``recover`` cannot wait for an objection, as an agent does."""
+    younger = machine("boot-2", datetime.now(UTC) + timedelta(seconds=2))
+    monkeypatch.setattr(async_vm_pool, "find_node_identity", lambda _: younger)
+    await one_round(stage, AgentSettings(), machine())
+    stage.set_state({**stage.state(), "allocatedIPs": {"alive": entry("alive", "10.0.0.1")}, "availableIPs": IPS[1:]})
+    async with stage.pool() as pool:
+        with pytest.raises(NodeNameTaken, match="an agent looked after it in another boot"):
+            await pool.recover(mode="release")
+        assert stage.fill() == (2, 1)
+        await pool.recover(mode="release", takes_over=True)
 
     assert stage.fill() == (3, 0)
 
