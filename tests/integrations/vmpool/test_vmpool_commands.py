@@ -93,6 +93,31 @@ def test_a_ledger_in_memory_is_refused_since_the_next_command_would_give_the_sam
         assert "--pool-ledger: a ledger in memory ends with this process" in error["message"]
 
 
+def test_a_pool_that_is_in_another_mode_is_looked_at_by_its_own_commands(site: Site, stage: PoolStage) -> None:
+    """Words of the ledger (`tenure show`) would lead astray: the pool has none."""
+    stage.put(state_with(SIX[1:], entry("pod-1", SIX[0])))
+
+    code, error = site.error("vmpool", "allocate", "pod-2", "--pool-mode", "per-ip")
+
+    assert (code, error["code"]) == (4, "conflict")
+    assert error["hint"] == "`tenure vmpool status` shows how the pool stands, and in which mode"
+
+
+@pytest.mark.parametrize("option", ["--cleanup-command", "--cleanup-url"])
+def test_an_empty_cleanup_is_refused_and_not_taken_for_none(site: Site, option: str) -> None:
+    """It comes from a variable that was not set: the VMs would be released as they are."""
+    site.text("vmpool", "allocate", "pod-1")
+
+    code, error = site.error("vmpool", "recover", "--mode", "release", option, "")
+
+    assert (code, error["code"]) in ((2, "invalid"), (2, "bad_argument"))
+    assert [each["allocation_id"] for each in site.json("vmpool", "list")] == ["pod-1"]
+
+
+def test_a_pool_without_allocations_is_said_to_be_moved_with_none(site: Site) -> None:
+    assert site.text("vmpool", "move", "--to", "per-ip") == "moved from configmap to per-ip, with no allocation\n"
+
+
 def test_findings_are_an_exit_code_and_a_repair_says_what_it_did(site: Site, stage: PoolStage) -> None:
     stage.put(state_with(["192.168.3.10", "192.168.3.10", "10.0.0.1"], entry("pod-1", "192.168.3.11")))
 

@@ -175,6 +175,7 @@ NEUTRON_HINTS = {
 
 VM_POOL_HINTS = {
     "not_found": "`tenure vmpool list` lists what is allocated",
+    "conflict": "`tenure vmpool status` shows how the pool stands, and in which mode",
     "vm_pool_exhausted": "`tenure vmpool list` shows who has the VMs; `--wait SECONDS` waits for one; `tenure "
     "vmpool resize --add` adds addresses",
     "pool_swap_conflict": "run the same command again; `--operation-timeout` gives it more time",

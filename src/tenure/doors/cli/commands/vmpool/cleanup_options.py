@@ -85,7 +85,7 @@ NAMES = (
 def read_cleanup(said: dict[str, Any]) -> "CleanupPlan | None":
     """Take the options of a cleanup out of those that were said; return nothing if no cleanup was named."""
     words = {name: said.pop(name) for name in NAMES}
-    named = [name for name in ("cleanup_command", "cleanup_url", "cleanup_sftp") if words[name]]
+    named = [name for name in ("cleanup_command", "cleanup_url", "cleanup_sftp") if words[name] not in (None, False)]
     if len(named) > 1:
         raise Invalid(
             f"--{named[1].replace('_', '-')}: a VM has one cleanup, and --{named[0].replace('_', '-')} is one"
@@ -103,7 +103,7 @@ def _cleanup(words: dict[str, Any]) -> "Cleanup":
     if words["cleanup_sftp"]:
         sftp = loaded("machines.sftp_reboot")
         found: Cleanup = sftp.sftp_reboot(sftp.SftpAccess.from_environment(port=words["sftp_port"]))
-    elif words["cleanup_url"]:
+    elif words["cleanup_url"] is not None:
         found = ready.http_cleanup(words["cleanup_url"])
     else:
         found = ready.command_cleanup(program_words(words["cleanup_command"], "--cleanup-command"))

@@ -31,5 +31,6 @@ def move(session: Session, to: str, **said: Any) -> None:
         "allocations": report.allocations,
         "is_moved": report.is_moved,
     }
-    text = f"moved from {report.moved_from} to {report.moved_to}, with {counted({'allocations': report.allocations})}"
+    count = counted({"allocations": report.allocations}) or "no allocation"
+    text = f"moved from {report.moved_from} to {report.moved_to}, with {count}"
     answer(session, document, text if report.is_moved else f"the pool is in mode {report.moved_to} already")

@@ -120,8 +120,9 @@ def read_decider(said: dict[str, Any]) -> Any:
     names = ("resize", "resize_every", "make_command", "remove_command", "make_timeout")
     decides, every_s, make, remove, timeout_s = (said.pop(name) for name in names)
     if not decides:
-        if make or remove:
-            raise Invalid(f"--{'make' if make else 'remove'}-command: it is for an agent that decides: --resize")
+        if make is not None or remove is not None:
+            option = "--remove-command" if make is None else "--make-command"
+            raise Invalid(f"{option}: it is for an agent that decides: --resize")
         return None
     words = [
         () if text is None else program_words(text, option)
