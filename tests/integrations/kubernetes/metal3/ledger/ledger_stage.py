@@ -3,10 +3,12 @@
 import contextlib
 import json
 import secrets
+import socket
 import subprocess
 import sys
+import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -127,6 +129,29 @@ def ledger_server(store: str) -> Iterator[LedgerServer]:
             yield server
         finally:
             server.kill()
+
+
+@contextlib.contextmanager
+def hanging_server() -> Iterator[tuple[int, Callable[[], None]]]:
+    """Give a port whose connections are taken and never answered, and what ends that for new connections."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        port = listener.getsockname()[1]
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    stack.enter_context(listener.accept()[0])
+
+        def end() -> None:
+            listener.shutdown(socket.SHUT_RDWR)  # which ends the thread's waiting; what was taken stays open
+            listener.close()
+            taking.join(10)
+
+        taking = threading.Thread(target=accept)
+        taking.start()
+        stack.callback(lambda: end() if listener.fileno() >= 0 else None)
+        yield port, end
 
 
 def some_realm() -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import tenure
+from tenure.integrations.kubernetes.metal3.ledger import ledger_follower
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_CLAIM,
     DELETE_FOR_MOVE,
@@ -22,6 +23,7 @@ from tests.integrations.kubernetes.metal3.ledger.ledger_stage import (
     NETWORK,
     SPACE,
     bound_pool,
+    hanging_server,
     held,
     ledger_server,
     owner,
@@ -300,6 +302,36 @@ def test_claims_wait_with_a_reason_while_the_ledger_is_away_and_another_secret_c
         assert east.ip("later") != east.ip("waits")
         assert owner("east", east, "before") not in held(ledger)
         until(lambda: condition(east)[0] == "Serving")
+
+
+def test_a_secret_that_leads_to_a_server_that_hangs_is_mended_at_once(east: Namespace, url: str) -> None:
+    """The reading of a network may take two minutes; nobody waits so long for what the Secret names no more (KP18)."""
+    with hanging_server() as (port, _):
+        say_where(east, f"http://127.0.0.1:{port}")
+        bound_pool(east, "east")
+        east.claim("c1")
+        east.message("c1", "The ledger of IPPool p: ")
+        say_where(east, url)
+
+        until(lambda: east.status().get("ledger", {}).get("observedAt"), within_s=8)
+        assert east.ip("c1") == "10.9.0.10"
+
+
+def test_a_ledger_that_hung_is_read_as_soon_as_it_answers(
+    east: Namespace, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_follower, "ANSWERS_WITHIN_S", 1.0)
+    with hanging_server() as (port, end), ledger_server(url) as server:
+        say_where(east, f"http://127.0.0.1:{port}", server.token)
+        bound_pool(east, "east")
+        east.claim("c1")
+        until(lambda: "did not answer" in east.message("c1", "The ledger of IPPool p: "))
+        end()
+        server.kill()
+        server.port = port
+        server.start()
+
+        assert east.ip("c1") == "10.9.0.10"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from tenure.integrations.kubernetes.metal3.address_rights import owner_of
 from tenure.integrations.kubernetes.metal3.caches.ipam_caches import IpamCaches
-from tenure.integrations.kubernetes.metal3.ledger.ledger_secret import LedgerSecret
+from tenure.integrations.kubernetes.metal3.ledger.ledger_secret import LedgerPlace, LedgerSecret
 from tenure.integrations.kubernetes.metal3.ledger.network_mirror import NetworkMirror
 from tenure.integrations.kubernetes.metal3.ledger.open_ledgers import OpenLedgers
 from tenure.integrations.kubernetes.metal3.ledger_state import (
@@ -88,10 +88,12 @@ class LedgerFollower:
         self.binding = binding
         self._secret = LedgerSecret(client, key.namespace, binding, self._secret_changed)
         self.mirror = NetworkMirror(binding.network)
-        self._read_from = ""
-        """The URL that the mirror was read from."""
+        self._looked_at: LedgerPlace | None = None
+        """Where the ledger was when it was last looked at."""
         self._refusals: dict[int, Refusal] = {}
         self._wanted = asyncio.Event()
+        self._looking: asyncio.Timeout | None = None
+        """The look at the ledger that is under way; it is cut short when the Secret names another place."""
         self._compared_at = self._observed_at = self._unusable_until = float("-inf")
         self._strangers: set[str] = set()
         """Owners of this realm, of pools that were not here when it was last looked."""
@@ -109,9 +111,21 @@ class LedgerFollower:
         self._wanted.set()
 
     def _secret_changed(self) -> None:
-        """Ask at once, also a ledger that has just refused to work: it may have been for the token."""
+        """Ask at once, also a ledger that has just refused to work: it may have been for the token.
+
+        Nor is it waited for what was named before: that may be a place from which nobody ever answers.
+        """
         self._unusable_until = float("-inf")
+        if self._looking is not None and not self._looking.expired() and self._place() != self._looked_at:
+            self._looking.reschedule(asyncio.get_running_loop().time())
         self.look()
+
+    def _place(self) -> LedgerPlace | None:
+        """Return where the ledger is; nothing, if the Secret does not say so."""
+        try:
+            return self._secret.place()
+        except LedgerAway:
+            return None
 
     async def run(self) -> None:
         """Follow Secret and ledger until cancelled; then the pool has no ledger."""
@@ -175,9 +189,12 @@ class LedgerFollower:
 
     async def _refresh(self) -> None:
         try:
-            is_changed = await self._read()
-        except (LedgerAway, LedgerRefused):
+            async with asyncio.timeout(None) as self._looking:
+                is_changed = await self._read()
+        except (LedgerAway, LedgerRefused, TimeoutError):
             return
+        finally:
+            self._looking = None
         now = time.monotonic()
         is_back = bool(self._state.away) and now >= self._unusable_until
         if is_back:
@@ -193,12 +210,15 @@ class LedgerFollower:
 
     async def _read(self) -> bool:
         """Read what has changed in the ledger, or all of it if it is another one; return whether anything has."""
-        with contextlib.suppress(LedgerAway):
-            url = self._secret.place().url
-            if url != self._read_from:
+        place = self._place()
+        if place is not None:
+            if self._looked_at is None or place.url != self._looked_at.url:
                 self.mirror.forget()
-            self._read_from = url
+            self._looked_at = place
         before = self.mirror.plan
+        if not self.mirror.is_read:
+            # One that does not answer at all is not given the time that a whole network takes.
+            await self._asked(lambda ledger: ledger.last_change(), ANSWERS_WITHIN_S)
         is_changed = await self._asked(self.mirror.refresh, ANSWERS_WITHIN_S if self.mirror.is_read else READS_WITHIN_S)
         if self.mirror.plan != before:
             self._refusals.clear()  # what was refused may be given by the new plan
