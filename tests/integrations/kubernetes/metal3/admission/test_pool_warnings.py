@@ -55,6 +55,7 @@ USUAL_POOLS: list[dict[str, Any]] = [
     a_pool(INSIDE, a_range("10.0.0.20", "10.0.0.29", **SUBNET), gateway="10.0.0.1", prefix=24),
     a_pool({"subnet": "10.0.0.0/24", "gateway": "10.0.0.1"}, tenure={"reservedAddresses": "give"}),
     a_pool(tenure={"external": True}),
+    a_pool(tenure={"ledger": {"network": "machines", "realm": "east", "secretName": "tenure-ledger"}}),
     a_pool(a_range("10.0.0.10", "10.0.0.19"), gateway="192.0.2.1"),
 ]
 

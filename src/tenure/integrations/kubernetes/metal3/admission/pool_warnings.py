@@ -81,6 +81,7 @@ def _of_pre_allocations(spec: PoolSpec) -> Iterator[str]:
 
 
 def _of_emptiness(spec: PoolSpec) -> Iterator[str]:
-    is_filled_otherwise = spec.external or spec.pre_allocations
+    gives_what_network_has = spec.ledger is not None and not spec.entries
+    is_filled_otherwise = spec.external or spec.pre_allocations or gives_what_network_has
     if not is_filled_otherwise and not any(spec.runs()):
         yield "spec.pools: the pool has no address to hand out"
