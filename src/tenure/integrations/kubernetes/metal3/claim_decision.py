@@ -316,6 +316,8 @@ def _name_taken(claim: Object, view: PoolView) -> Object | None:
 
 def _by_ledger(claim: Object, binding: LedgerBinding, view: PoolView) -> Action | None:
     """Decide about a claim whose ledger does not answer, or has an address for it; nothing, if any address will do."""
+    if view.ledger.is_unread:
+        return Leave(f"the ledger of {view.key.title} is being read")
     if view.ledger.away:
         return Refuse(f"The ledger of {view.key.title}: {view.ledger.away}", why=Unserved.POOL_NOT_READY)
     owner, own = ledger_owner(binding.realm, id_of(claim)), own_address(claim)

@@ -112,3 +112,8 @@ class LedgerState:
     """What is held under this realm for pools that are not here, for people; empty if nothing is."""
     observed_at: str = ""
     """When the ledger last answered, within some minutes; empty if it never did."""
+
+    @property
+    def is_unread(self) -> bool:
+        """Return whether nothing is known yet, as at the start of a leadership: soon it answers, or is away."""
+        return self.away == NOT_READ

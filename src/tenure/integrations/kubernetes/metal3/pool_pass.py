@@ -473,7 +473,7 @@ class PoolPasses:
         """Write what a pool says of itself, if that is due; also where its definition may have room for it by now."""
         tried_in_s = self.giving.pools.cramped.tried_in_s(key.kind)
         record.is_status_due |= tried_in_s is not None and tried_in_s <= 0
-        if not record.is_status_due:
+        if not record.is_status_due or (record.book.spec.ledger is not None and record.ledger.is_unread):
             return
         wait_s = record.status_at + STATUS_EVERY_S - time.monotonic()
         if wait_s > 0:

@@ -304,6 +304,27 @@ def test_claims_wait_with_a_reason_while_the_ledger_is_away_and_another_secret_c
         until(lambda: condition(east)[0] == "Serving")
 
 
+def test_a_ledger_that_was_not_read_yet_is_no_trouble(kube: KubeServer, unserved: Namespace, url: str) -> None:
+    """Neither for a new pool nor under a new leader: claims that wait cost no writes then (KP12)."""
+    place = unserved
+    say_where(place, url)
+    with operator_in(kube, place.name):
+        pool = bound_pool(place, "east", "10.9.0.10-10.9.0.10")
+        place.claim("c1")
+        place.ip("c1")
+        waits = place.claim("waits")
+        place.message("waits", "Exhausted IP Pools")
+        until(lambda: condition(place)[0] == "Exhausted")
+        observed = place.status()["ledger"]["observedAt"]
+    with operator_in(kube, place.name):
+        until(lambda: place.status()["ledger"]["observedAt"] != observed)
+        place.delete(IP_CLAIM, "c1")
+        place.ip("waits")
+        said = {(each["reason"], each["note"]) for object in (pool, waits) for each in place.events(object)}
+
+    assert {note for reason, note in said if reason != "Served"} == {"Exhausted IP Pools"}
+
+
 def test_a_secret_that_leads_to_a_server_that_hangs_is_mended_at_once(east: Namespace, url: str) -> None:
     """The reading of a network may take two minutes; nobody waits so long for what the Secret names no more (KP18)."""
     with hanging_server() as (port, _):

@@ -130,14 +130,16 @@ class LedgerFollower:
     async def run(self) -> None:
         """Follow Secret and ledger until cancelled; then the pool has no ledger."""
         secret = asyncio.create_task(self._secret.follow())
+        unread = asyncio.get_running_loop().call_later(ANSWERS_WITHIN_S, self._say_unread)
         try:
             while True:
-                await self._refresh()
                 self._wanted.clear()
+                await self._refresh()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(ASKED_EVERY_S):
                         await self._wanted.wait()
         finally:
+            unread.cancel()
             secret.cancel()
             await asyncio.gather(secret, return_exceptions=True)
             await self._opened.leave(self._key)
@@ -161,6 +163,7 @@ class LedgerFollower:
     async def _asked(self, work: Callable[[AsyncLedger], Awaitable[T]], within_s: float) -> T:
         try:
             async with asyncio.timeout(within_s):
+                await self._secret.first_read()
                 return await work(await self._opened.get(self._secret.place(), self._key))
         except REFUSALS as error:
             raise LedgerRefused(str(error)) from error
@@ -180,12 +183,20 @@ class LedgerFollower:
     def _went_away(self, reason: str) -> LedgerAway:
         # What comes back may be a ledger that was restored from a backup.
         self.mirror.forget()
+        self._say_away(reason)
+        return LedgerAway(f"The ledger of {self._key.title}: {reason}")
+
+    def _say_away(self, reason: str) -> None:
         if self._state.away != reason:
             LOG.warning("%s: the ledger: %s", self._key, reason)
             self._state.away = reason
             self._record.look_again()  # claims say why they wait, also where the reason is another
             self._caches.records.status_due(self._key)
-        return LedgerAway(f"The ledger of {self._key.title}: {reason}")
+
+    def _say_unread(self) -> None:
+        """Say why claims wait, also if a network takes long to read."""
+        if self._state.is_unread:
+            self._say_away("it is being read")
 
     async def _refresh(self) -> None:
         try:
@@ -210,6 +221,7 @@ class LedgerFollower:
 
     async def _read(self) -> bool:
         """Read what has changed in the ledger, or all of it if it is another one; return whether anything has."""
+        await self._secret.first_read()
         place = self._place()
         if place is not None:
             if self._looked_at is None or place.url != self._looked_at.url:

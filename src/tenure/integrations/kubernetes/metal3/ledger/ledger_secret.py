@@ -1,7 +1,9 @@
 """The Secret that says where the ledger of a pool is: watched, so that another token counts at once (KP18)."""
 
+import asyncio
 import base64
 import binascii
+import contextlib
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,6 +16,9 @@ from tenure.integrations.kubernetes.runtime.resource_types import SECRET, Object
 
 SCHEMES = ("postgresql://", "postgres://", "http://", "https://")
 """What a ledger that several clusters share is reached by; files of this process are none of them."""
+
+FIRST_READ_S = 5.0
+"""So long it is no trouble that the Secret was not read yet; afterwards, the operator may not be allowed to."""
 
 
 class LedgerPlace(NamedTuple):
@@ -29,6 +34,7 @@ class LedgerSecret:
     def __init__(self, client: ApiClient, namespace: str, binding: LedgerBinding, changed: Callable[[], None]) -> None:
         self._binding = binding
         self._key = (namespace, binding.secret)
+        self._read_until = asyncio.get_running_loop().time() + FIRST_READ_S
         # By its name: the operator may read this Secret and no other.
         self._informer = Informer(client, SECRET, namespace=namespace, fields=f"metadata.name={binding.secret}")
         self._informer.on_change(lambda delta: changed())
@@ -36,6 +42,12 @@ class LedgerSecret:
     async def follow(self) -> None:
         """Follow the server until cancelled."""
         await self._informer.run()
+
+    async def first_read(self) -> None:
+        """Wait until the server has said what the Secret is; at first only."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(self._read_until):
+                await self._informer.synced.wait()
 
     def place(self) -> LedgerPlace:
         """Return where the ledger is; raise ``LedgerAway`` if the Secret does not say so."""
