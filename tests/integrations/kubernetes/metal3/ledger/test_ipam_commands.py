@@ -120,8 +120,11 @@ def test_a_pool_moves_into_a_ledger_and_out_again(site: Site, place: Namespace, 
         entered = ledger.holdings("machines")
         assert [str(each.owner) for each in entered] == [f"east:ipclaim/{place.name}/web-{n}" for n in (0, 1)]
         assert "there already: 2 addresses" in asked(site, place, "import", *MOVE, "--store", url)
-        assert "is bound to a ledger still" not in asked(site, place, "export", *MOVE, "--dry-run", "--store", url)
+        kept = asked(site, place, "export", *MOVE, "--dry-run", "--store", url, code=1)
+        assert "is bound to a ledger still" not in kept
+        assert "its claim keeps it, and the ledger would give it to others; `tenure reserve add machines` first" in kept
         bind(place)
+        ledger.reserve("machines", "192.0.2.10-192.0.2.11")
         assert "is bound to a ledger still" in asked(site, place, "export", *MOVE, "--store", url, code=4)
         ledger.allocate("machines", owner="instance/script", address="192.0.2.12")
         place.claim("web-2", "machines")
@@ -131,6 +134,7 @@ def test_a_pool_moves_into_a_ledger_and_out_again(site: Site, place: Namespace, 
         assert "held by instance/script" in asked(site, place, "why", "192.0.2.12")
         assert site.json("ipam", "free", "machines", "--namespace", place.name)["held_by_others"] == 1
         assert f"east:ipclaim/{place.name}/web-2" in asked(site, place, "history", "192.0.2.13")
+        ledger.reserve("machines", "192.0.2.12-192.0.2.19")
         others = asked(site, place, "export", *MOVE, "--dry-run", "--store", url, code=1)
         assert "in the way: 192.0.2.12 of instance/script: held in the ledger, and the pool would give it" in others
         place.patch(IP_POOL, "machines", {"spec": {"tenure": {"ledger": None, "drain": ["192.0.2.12"]}}})

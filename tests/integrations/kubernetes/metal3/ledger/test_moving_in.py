@@ -73,6 +73,7 @@ async def test_a_pool_moves_in_once_and_out_again(ledger: AsyncLedger) -> None:
     assert (again.operations, again.collisions, len(again.done)) == ([], [], 2)
     with pytest.raises(Conflict, match="is bound to a ledger still"):
         await run_plan(ledger, await plan_export(read(**BOUND), KEY, ledger, "machines", "east"))
+    await ledger.reserve("machines", "192.0.2.10-192.0.2.19")
     await run_plan(ledger, await plan_export(found, KEY, ledger, "machines", "east"))
     assert await held_by(ledger) == {}
 
@@ -132,6 +133,19 @@ async def test_what_no_object_has_is_not_released_on_the_way_out(ledger: AsyncLe
 
     assert plan.operations == []
     assert "no IPAddress of the pool has it" in reasons(plan)["192.0.2.10"]
+
+
+async def test_what_claims_keep_is_not_released_before_nobody_else_is_given_it(ledger: AsyncLedger) -> None:
+    """Only the cluster knows who has it afterwards, and the ledger would give it to the next who asks."""
+    found = read(("a", "192.0.2.10"), ("b", "192.0.2.11"))
+    await run_plan(ledger, await plan_import(found, KEY, ledger, "machines", "east"))
+    await ledger.reserve("machines", "192.0.2.10")
+    plan = await plan_export(found, KEY, ledger, "machines", "east")
+    assert [each.address for each in plan.moved] == ["192.0.2.10"]
+    assert "the ledger would give it to others" in reasons(plan)["192.0.2.11"]
+    await ledger.modify_network("machines", retired=True)
+
+    assert (await plan_export(found, KEY, ledger, "machines", "east")).collisions == []
 
 
 async def test_what_is_held_for_a_claim_that_is_gone_is_released_on_the_way_out(ledger: AsyncLedger) -> None:

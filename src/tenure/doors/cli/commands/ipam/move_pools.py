@@ -58,8 +58,9 @@ def export_pool(session: Session, call: click.Context, **said: Any) -> None:
     """Release the addresses of an IPPool in the ledger; its claims keep them, by the objects in the cluster.
 
     Reserve the range in the ledger first, or take it out of the network: afterwards only this cluster knows who has
-    the addresses. --dry-run, while the pool is still bound, prints what others hold of its range; drain that, or the
-    pool gives it a second time. Then remove spec.tenure.ledger from the pool, and run this.
+    the addresses. What the ledger would give to others is in the way. --dry-run, while the pool is still bound, prints
+    what others hold of its range; drain that, or the pool gives it a second time. Then remove spec.tenure.ledger from
+    the pool, and run this.
 
     For example:
       tenure ipam export machines --network machines --realm east --dry-run

@@ -135,7 +135,8 @@ def _is_kept(held: Holding, entry: Address, network: str) -> bool:
 async def plan_export(read: ReadPools, key: PoolId, ledger: AsyncLedger, network: str, realm: str) -> MovePlan:
     """Plan what the ledger is to hold no more for a pool, which serves from its objects alone again.
 
-    Whatever others hold of what the pool gives is in the way: without the ledger, the pool does not know of it.
+    Whatever others hold of what the pool gives is in the way: without the ledger, the pool does not know of it. So is
+    what claims keep, as long as the ledger would give it to others: afterwards only the cluster knows who has it.
     """
     plan = MovePlan(network, _checked(realm))
     pool, book = read.pool(key), read.book_of(key)
@@ -144,8 +145,8 @@ async def plan_export(read: ReadPools, key: PoolId, ledger: AsyncLedger, network
         plan.unready = f"{reason}, or the operator would ask for all of it again"
     objects = {position_of(each) for each in read.addresses_of(key)}
     living = {uid_of(each) for each in read.claims.values()}
-    neighbours = await read_neighbours(ledger, await read_plan(ledger, network))
-    for holding in (*await ledger.holdings(network), *neighbours):
+    found = await read_plan(ledger, network)
+    for holding in (*await ledger.holdings(network), *await read_neighbours(ledger, found)):
         row, entry = row_of(holding), Address(holding.address, str(holding.owner), holding.labels)
         if row.pool_uid != uid_of(pool) or claim_of_owner(realm, row.owner) is None:
             if book.is_on_line(row.position):
@@ -154,10 +155,19 @@ async def plan_export(read: ReadPools, key: PoolId, ledger: AsyncLedger, network
         elif row.position not in objects and row.claim_uid in living:
             reason = "no IPAddress of the pool has it; nobody would keep it for the claim"
             plan.collisions.append(Collision(entry.address, entry.owner, reason))
+        elif row.position in objects and _is_given(found.network, row.position):
+            reason = f"its claim keeps it, and the ledger would give it to others; `tenure reserve add {network}` first"
+            plan.collisions.append(Collision(entry.address, entry.owner, reason))
         elif holding.state is not State.COOLING:
             plan.moved.append(entry)
             plan.operations.append(_release_of(holding))
     return plan
+
+
+def _is_given(network: Network, position: int) -> bool:
+    """Return whether a network gives an address to whoever asks, once nobody holds it. O(log n) of the subnets."""
+    subnet = None if network.retired else Places(network.subnets).around(position)
+    return subnet is not None and not subnet.retired and not any(position in each.range for each in subnet.reserved)
 
 
 def _release_of(holding: Holding) -> Release:
