@@ -21,6 +21,7 @@ from tests.infrastructure.kube import KubeServer, fresh_namespace
 from tests.integrations.kubernetes.metal3.ledger.ledger_stage import (
     BLOCK,
     NETWORK,
+    SECRET_NAME,
     SPACE,
     bound_pool,
     hanging_server,
@@ -368,9 +369,16 @@ def test_a_secret_that_leads_nowhere_says_so(east: Namespace, url: str, said: st
     bound_pool(east, "east")
     east.claim("c1")
 
-    # At first it may say that the Secret was not read yet.
-    until(lambda: said in east.message("c1", "The ledger of IPPool p: "))
+    assert said in east.message("c1", "The ledger of IPPool p: ")
     assert not east.all(IP_ADDRESS)
+
+
+def test_a_pool_that_names_no_server_says_so_and_not_that_the_secret_does(east: Namespace) -> None:
+    bound = {"network": NETWORK, "realm": "east", "secretName": SECRET_NAME, "server": "ftp://ledger.example"}
+    east.create(IP_POOL, "p", {"namePrefix": "p", "tenure": {"ledger": bound}})
+    east.claim("c1")
+
+    east.message("c1", "The ledger of IPPool p: spec.tenure.ledger.server is no URL of a PostgreSQL or a server")
 
 
 def test_what_others_release_in_the_ledger_serves_claims_that_wait(east: Namespace, ledger: tenure.Ledger) -> None:

@@ -61,7 +61,8 @@ class LedgerSecret:
         if not url:
             raise LedgerAway(f"Secret {name} has no url, and spec.tenure.ledger.server is empty")
         if not url.startswith(SCHEMES):
-            raise LedgerAway(f"Secret {name}: url is no URL of a PostgreSQL or a server ({', '.join(SCHEMES)})")
+            where = "spec.tenure.ledger.server" if self._binding.server else f"Secret {name}: url"
+            raise LedgerAway(f"{where} is no URL of a PostgreSQL or a server ({', '.join(SCHEMES)})")
         return LedgerPlace(url, _field(secret, "token"))
 
 
