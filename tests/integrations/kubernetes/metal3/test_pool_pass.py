@@ -700,6 +700,24 @@ async def test_an_object_whose_text_is_no_address_stops_no_other_claim() -> None
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("written", ["::ffff:10.0.0.1", "::FFFF:a00:1", "0:0:0:0:0:ffff:0a00:0001"])
+async def test_an_ipv4_address_that_an_object_has_in_ipv6_spelling_is_given_to_no_other_claim(written: str) -> None:
+    """New ones are refused; this one is older than the webhook, or it was made while no operator ran."""
+    stage = Stage()
+    stage.pool("10.0.0.1", "10.0.0.2")
+    stage.address("odd", written, "owner")
+    stage.claim("c1")
+    stage.claim("c2")
+    await stage.settle()
+
+    assert stage.given() == {"odd": written, "p-10-0-0-2": "10.0.0.2"}
+    assert stage.status("c2")["errorMessage"] == "Exhausted IP Pools"
+    stage.claim("owner")
+    await stage.settle()
+    assert stage.status("owner")["address"]["name"] == "odd"
+    assert stage.objects["ipclaims", "owner"]["metadata"]["annotations"][OWN_ADDRESS] == "10.0.0.1"
+
+
 async def test_a_claim_of_which_a_decision_fails_stops_no_other_and_has_an_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

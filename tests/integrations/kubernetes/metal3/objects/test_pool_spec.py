@@ -35,6 +35,15 @@ def test_the_addresses_of_an_entry(entry: dict[str, Any], first: str, last: str)
     assert shown == (first, last)
 
 
+def test_ipv4_addresses_in_ipv6_spelling_are_not_handed_out() -> None:
+    """Nobody can ask for one, and an object that has one holds the IPv4 address."""
+    spec = read_pool_spec({"namePrefix": "p", "pools": [{"start": "::fffe:0:0", "end": "::1:0:0:0"}]}).spec
+
+    assert [[str(given) for given in of_entry] for of_entry in spec.runs()] == [
+        ["::fffe:0:0-::fffe:ffff:ffff", "::1:0:0:0"],
+    ]
+
+
 def test_ks4_prefix_gateway_and_dns_servers_override_each_other_one_by_one() -> None:
     spec = read_pool_spec(
         {

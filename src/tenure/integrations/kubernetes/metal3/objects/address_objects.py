@@ -15,7 +15,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_id_of
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, read_subnet
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, read_subnet, unmapped
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, guarded
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
 from tenure.kernel.addressing.addresses import format_address, parse_address
@@ -38,7 +38,7 @@ def object_name(pool: PoolId, spec: PoolSpec, claim: Object, position: int) -> s
 def position_of(address: Object) -> int | None:
     """Return where an address object is; nothing, if its text is no address."""
     try:
-        return parse_address(text(address, "spec", "address"))
+        return unmapped(parse_address(text(address, "spec", "address")))
     except Invalid:
         return None
 

@@ -207,6 +207,8 @@ class PoolSpec:
             kept.take(position, position)
         for closed in (*self.drained, *self.excluded):
             self._close(kept, closed)
+        if self.unit == 1:
+            kept.take(MAPPED.first, MAPPED.last)  # an object with one of these holds an IPv4 address (``unmapped``)
         for entry in self.entries:
             given = entry.bounds if self.gives_reserved else entry.range
             yield [] if given is None else [AddressRange(*each) for each in kept.take(given.first, given.last)]
@@ -289,7 +291,7 @@ def read_address(value: object, path: str, faults: list[SpecFault]) -> int | Non
         if isinstance(value, str):
             position = parse_address(value)
             if position in MAPPED:
-                reason = f"is an IPv4 address in IPv6 spelling; write {format_address(position - MAPPED.first + _V4)}"
+                reason = f"is an IPv4 address in IPv6 spelling; write {format_address(unmapped(position))}"
                 faults.append(SpecFault(path, value, reason))
                 return None
             return position
@@ -297,6 +299,15 @@ def read_address(value: object, path: str, faults: list[SpecFault]) -> int | Non
         pass
     faults.append(SpecFault(path, value, "is not a valid IP address"))
     return None
+
+
+def unmapped(position: int) -> int:
+    """Return the IPv4 address that is meant by one in IPv6 spelling; any other address is itself.
+
+    New ones are refused (``read_address``). But one that is held already, in an object that no webhook judged, is the
+    IPv4 address of a machine, and must not be given to another.
+    """
+    return position - MAPPED.first + _V4 if position in MAPPED else position
 
 
 _V4 = parse_address("0.0.0.0")  # noqa: S104 - a number to count from, nothing listens on it
