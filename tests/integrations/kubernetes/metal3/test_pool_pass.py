@@ -718,6 +718,38 @@ async def test_an_ipv4_address_that_an_object_has_in_ipv6_spelling_is_given_to_n
     assert stage.objects["ipclaims", "owner"]["metadata"]["annotations"][OWN_ADDRESS] == "10.0.0.1"
 
 
+async def test_a_claim_whose_object_the_server_refuses_is_counted_as_waiting_until_it_is_served() -> None:
+    """As by a quota, or for a name prefix that is older than the webhook and cannot begin a name."""
+
+    def refuses(method: str, kind: ResourceType, object: Object) -> None:
+        if kind == IP_ADDRESS:
+            raise error_of(403, {"kind": "Status", "reason": "Forbidden", "message": "exceeded quota: addresses"})
+
+    stage = Stage()
+    stage.pool()
+    stage.claim("c1")
+    stage.before = refuses
+    await stage.settle(1)
+    assert stage.status("c1")["errorMessage"] == "Failed to create associated IPAddress object"
+    assert "NotServed" in stage.events
+    assert stage.caches.records.of(POOL).without_address == 1
+    counted = []
+
+    def noted(method: str, kind: ResourceType, object: Object) -> None:
+        counted.append(stage.caches.records.of(POOL).without_address)
+        refuses(method, kind, object)
+
+    stage.before = noted
+    await stage.settle(5)
+    assert counted
+    assert set(counted) == {1}
+
+    stage.before = lambda *write: None
+    await stage.settle()
+    assert stage.status("c1")["address"]["name"] == "p-10-0-0-1"
+    assert stage.caches.records.of(POOL).without_address == 0
+
+
 async def test_a_claim_of_which_a_decision_fails_stops_no_other_and_has_an_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

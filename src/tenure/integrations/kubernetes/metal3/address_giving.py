@@ -115,6 +115,8 @@ class AddressGiving:
 
     async def _take_batch(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
         """Give addresses to claims: name where that must be, reserve, create, say."""
+        for claim, _ in takes:
+            record.tried_again(id_of(claim))
         try:
             await self._give_batch(view, record, takes)
         finally:
@@ -226,6 +228,7 @@ class AddressGiving:
             return
         await self.claims.say_served(current, address)
         record.unsettled.discard(id)
+        record.idle.discard(id)
         record.succeeded(id)
         if not is_fit_to_move(current, position):
             record.name_later(id)
@@ -369,8 +372,10 @@ class AddressGiving:
             await self.refuse(claim, str(error), Unserved.POOL_NOT_READY)
 
     def failed(self, record: PoolRecord, claim: Object, error: Exception) -> None:
-        """Let a claim be looked at again later, because a write about it failed."""
+        """Let a claim be looked at again later, because a write about it failed; until then it counts as waiting."""
         id = id_of(claim)
+        if not was_served(claim) and not is_terminating(claim):
+            record.wait_idly(id)
         level = logging.DEBUG if isinstance(error, WriteConflict | ObjectMissing) else logging.WARNING
         LOG.log(level, "%s: %s", id, error)
         reference = reference_of(claim)

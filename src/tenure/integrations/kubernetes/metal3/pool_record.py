@@ -113,6 +113,11 @@ class PoolRecord:
         """Let a claim name its address when nothing else is to be done."""
         self.unnamed.setdefault(claim, time.monotonic())
 
+    def tried_again(self, claim: ClaimId) -> None:
+        """Go on counting a claim that failed among those that wait, so that the number does not change to and fro."""
+        if claim in self._failures:
+            self.idle.add(claim)
+
     def succeeded(self, claim: ClaimId) -> None:
         """Forget the failures of a claim."""
         self._failures.pop(claim, None)
