@@ -23,6 +23,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     OWN_ADDRESS,
     PAUSED,
     PICKED_FOR,
+    WISHED_ADDRESS,
     labels_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
@@ -131,6 +132,31 @@ async def test_a_claim_that_waits_in_a_pool_that_was_cut_holds_no_reservation() 
     assert "reserving" not in status
     counts = {"total": 1, "free": 0, "used": 1, "kept": 0, "usedPercent": 100, "outside": 0, "waiting": 1}
     assert status["addresses"] == counts
+
+
+@pytest.mark.parametrize("wish", ["10.9.9.9", "10.0.0.2", "no address"])
+async def test_a_claim_that_asks_for_another_address_after_a_failure_holds_no_reservation(wish: str) -> None:
+    """Its object could not be created; whatever is wrong with its new wish, the address is free for others."""
+
+    def fails(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("POST", IP_ADDRESS):
+            raise ApiUnreachable("no answer")
+
+    stage = Stage()
+    stage.pool(last="10.0.0.2")
+    stage.address("hand", "10.0.0.2", "vip")
+    stage.claim("asks", asks="10.0.0.1")
+    stage.before = fails
+    await stage.settle(1)
+    stage.before = lambda *write: None
+    stage.change(IP_CLAIM, "asks", lambda each: each["metadata"]["annotations"].update({WISHED_ADDRESS: wish}))
+    stage.claim("any")
+    await stage.settle()
+
+    assert stage.given() == {"hand": "10.0.0.2", "p-10-0-0-1": "10.0.0.1"}
+    assert stage.status("any")["address"]["name"] == "p-10-0-0-1"
+    assert list(stage.status("asks")) == ["errorMessage"]
+    assert "reserving" not in stage.objects["ippools", "p"]["status"]["tenure"]
 
 
 async def test_an_address_that_a_claim_names_outside_of_the_pool_is_not_counted() -> None:

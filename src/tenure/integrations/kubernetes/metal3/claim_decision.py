@@ -1,7 +1,7 @@
 """What is to be done about a claim, decided from what is known and without writing anything."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tenure.integrations.kubernetes.metal3.address_rights import (
     KnownClaims,
@@ -71,6 +71,8 @@ class Refuse:
     why: Unserved = Unserved.ALLOCATION_FAILED
     counts: bool = True
     """Whether the claim is among those that wait for the pool; not, if the pool does not serve its namespace."""
+    holds: bool = True
+    """Whether it keeps what it names or what is reserved for it; not, if it never had an address and may have none."""
 
 
 @dataclass(frozen=True)
@@ -369,8 +371,12 @@ def _reserved(claim: Object, view: PoolView) -> Action | None:
 
 
 def _picked(claim: Object, view: PoolView) -> Action:
-    """Decide about a claim that never had an address."""
-    wish = _wish(claim, view)
+    """Decide about a claim that never had an address, and for which none is reserved that it may have."""
+    action = _by_wish(claim, _wish(claim, view), view)
+    return replace(action, holds=False) if isinstance(action, Refuse) else action
+
+
+def _by_wish(claim: Object, wish: AddressWish | RangeWish | str | None, view: PoolView) -> Action:
     match wish:
         case None:
             return _sticky(claim, view) or PickAny()

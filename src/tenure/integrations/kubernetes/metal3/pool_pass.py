@@ -227,6 +227,8 @@ class PoolPasses:
                     record.want(id, action.position)
                 elif isinstance(action, Refuse) and action.counts:
                     record.wait_idly(id)
+                if isinstance(action, Refuse) and not action.holds:
+                    self.caches.records.free(record, claim)
                 doing = partial(self._do, view, record, claim, action)
                 agenda.work.append(partial(self.giving.guarded, record, claim, doing))
 
