@@ -259,6 +259,20 @@ async def test_a_claim_that_waits_for_its_pool_says_so_and_a_forged_status_is_ta
     assert "errorMessage" not in stage.status("c")
 
 
+async def test_kp9_a_claim_that_waits_for_its_address_does_not_go_on_naming_that_of_another_claim() -> None:
+    """Its status was forged, or restored from a backup; two machines would get one address."""
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    await stage.settle()
+    stage.claim("waits", own="10.9.9.9")
+    stage.change(IP_CLAIM, "waits", lambda each: each.update(status={"address": {"name": "p-10-0-0-1"}}))
+    await stage.settle()
+
+    assert stage.status("waits") == {"errorMessage": "Address 10.9.9.9 is not one that IPPool p gives"}
+    assert stage.status("c")["address"]["name"] == "p-10-0-0-1"
+
+
 async def test_kd7_what_others_made_beside_a_claims_own_address_stays_when_the_claim_goes() -> None:
     stage = Stage()
     stage.pool()

@@ -163,7 +163,7 @@ class ClaimWrites:
 
         A claim that had an address goes on naming it, since it waits for that one and for no other.
         """
-        status = kind_of(claim).refused(claim, message, why, keeps=self.caches.records.has_own(claim))
+        status = kind_of(claim).refused(claim, message, why, keeps=self.caches.records.may_be_given(claim))
         if status is None:
             return False
         await self._patch_status(claim, status)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from tenure.integrations.kubernetes.metal3.caches.followed_objects import FollowedObjects
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
-from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import PAUSED, annotations_of, text
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
@@ -82,12 +82,17 @@ class PoolRecords:
         """Return the address that a claim names as its own, and holds by that in a pool which it may have."""
         return own_address(claim) if self.is_open_to(pool, key_of(claim)[0]) else None
 
-    def has_own(self, claim: Object) -> bool:
-        """Return whether a claim has an address of its own: it names one, or its object went by force."""
-        reference = reference_of(claim)
-        record = self._records.get(reference.pool) if reference is not None else None
-        lost = record.book.position_of((LOST, uid_of(claim))) if record is not None else None
-        return own_address(claim) is not None or lost is not None
+    def may_be_given(self, claim: Object) -> bool:
+        """Return whether the object that a claim's status names may be that of its own address.
+
+        A claim has an address of its own if it names one, or if its object went by force. A status that names an object
+        of another address is forged, or was restored from a backup.
+        """
+        own = own_address(claim)
+        if own is None and (reference := reference_of(claim)) is not None and reference.pool in self._records:
+            own = self._records[reference.pool].book.position_of((LOST, uid_of(claim)))
+        named = self._objects.addresses_like(claim).get((key_of(claim)[0], kind_of(claim).given(claim)))
+        return own is not None and (named is None or position_of(named) == own)
 
     def claims_at(self, pool: PoolId, position: int) -> list[ClaimId]:
         """Return the claims that have an address of a pool, or are about to get it. O(1)."""
@@ -184,9 +189,9 @@ class PoolRecords:
                 record.dirty.add(id_of(claim))  # what stood in its way may be gone
 
     def free(self, record: PoolRecord, claim: Object) -> None:
-        """Let a claim that waits for any address hold none: not one that it names, nor one that is reserved for it.
+        """Let a claim that waits and had no address hold none: not one that it names, nor one that is reserved for it.
 
-        What is reserved for it cannot be given any more, or the claim would not wait: the pool was changed.
+        What is reserved for it cannot be given any more, or it would not wait: the pool or its wish was changed.
         """
         for sort in (CLAIM, RESERVED):
             self.drop(record, (sort, uid_of(claim)))
