@@ -107,6 +107,13 @@ async def test_a_second_address_for_a_claim_is_accepted_with_a_warning() -> None
     assert await warnings(ADDRESS, view=view) == ["IPClaim c has IPAddress other already"]
 
 
+async def test_an_address_for_a_name_that_no_claim_can_have_is_accepted_with_a_warning() -> None:
+    """KD1, KS1: the seed's example says RenderedData-1; a claim that is applied as rendereddata-1 would not get it."""
+    (warning,) = await warnings(an_address("a", "10.0.0.5", "RenderedData-1"))
+
+    assert warning == "no IPClaim can have the name RenderedData-1; the address is kept, and nobody gets it"
+
+
 async def test_an_update_is_not_judged_by_other_holders() -> None:
     """Two objects that were there before the webhook can be cleaned up."""
     view = View([an_address("other", "10.0.0.5", "d")])

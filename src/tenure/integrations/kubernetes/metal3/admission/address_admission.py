@@ -5,6 +5,7 @@ from itertools import islice
 
 from tenure.integrations.kubernetes.metal3.admission.admission_view import AdmissionView, Judgement, in_its_namespace
 from tenure.integrations.kubernetes.metal3.admission.claim_admission import is_other_reference
+from tenure.integrations.kubernetes.metal3.admission.pool_warnings import is_object_name
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_name_of, position_of
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
@@ -115,7 +116,9 @@ def _promised(address: Object, claim: ClaimId, claims: Iterable[ClaimId]) -> lis
 
 
 def _warnings(address: Object, claim: ClaimId, others: Iterable[Object]) -> list[str]:
-    """Return a warning if the claim has another address."""
+    """Return a warning if the claim has another address, or if no claim can have its name, as in the seed's example."""
+    if claim.name and not is_object_name(claim.name):
+        return [f"no {claim.kind} can have the name {claim.name[:100]}; the address is kept, and nobody gets it"]
     names = (text(other, "metadata", "name") for other in others if not _is_itself(other, address))
     return [f"{claim.kind} {claim.name} has IPAddress {name} already" for name in islice(names, 1)]
 
