@@ -12,6 +12,7 @@ from tenure.integrations.kubernetes.metal3.claim_writes import ClaimWrites
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLAIM_FINALIZER,
+    CLUSTER,
     CLUSTER_API_ADDRESS,
     CLUSTER_API_CLAIM,
     DELETE_FOR_MOVE,
@@ -79,7 +80,7 @@ class Stage:
     def _followed(self, providers: Collection[Provider]) -> dict[ResourceType, InformerGroup]:
         """Return the objects of each kind; what the server would have to be asked about is there."""
         objects = self.caches.objects
-        found: dict[ResourceType, DiscoveredGroup] = dict(objects.in_cluster_pools)
+        found: dict[ResourceType, DiscoveredGroup] = {CLUSTER: objects.clusters, **objects.in_cluster_pools}
         if Provider.IN_CLUSTER in providers:
             found |= {CLUSTER_API_CLAIM: objects.cluster_api_claims, CLUSTER_API_ADDRESS: objects.cluster_api_addresses}
         for kind, group in found.items():

@@ -15,6 +15,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     ADDRESS_FINALIZER,
     BLOCK_MOVE,
     CLAIM_FINALIZER,
+    CLUSTER,
     DELETE_FOR_MOVE,
     IP_ADDRESS,
     IP_CLAIM,
@@ -944,7 +945,7 @@ async def test_a_claim_that_is_made_again_for_another_pool_leaves_no_address() -
     await stage.settle()
 
     assert stage.given() == {"p-10-1-0-1": "10.1.0.1"}
-    assert stage.caches.records.of(POOL).vanished == set()
+    assert stage.caches.records.of(POOL).left_by_force == set()
 
 
 async def test_a_served_claim_that_is_changed_to_another_pool_keeps_what_it_has_until_it_goes() -> None:
@@ -983,6 +984,65 @@ async def test_what_a_claim_left_by_force_is_released_also_if_that_fails_at_firs
     stage.remove(IP_CLAIM, "c")
     await stage.settle()
     assert stage.given() == {}
+
+
+GOING = "2026-01-01T00:00:00Z"
+
+
+def _collect(stage: Stage, name: str) -> None:
+    """Take the owner that is gone off an address, as Kubernetes' garbage collector does."""
+
+    def without_claims(address: Object) -> None:
+        owners = address["metadata"].get("ownerReferences", ())
+        address["metadata"]["ownerReferences"] = [each for each in owners if each["kind"] != "IPClaim"]
+
+    stage.change(IP_ADDRESS, name, without_claims)
+
+
+@pytest.mark.parametrize("collected", ["never", "before", "after"])
+@pytest.mark.parametrize("going", [False, True])
+async def test_kp9_what_a_claim_left_by_force_is_released_without_grace(going: bool, collected: str) -> None:
+    """Somebody took its finalizer away, also while it was Terminating; whenever the garbage collector comes by."""
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    await stage.settle()
+    if going:
+        stage.change(IP_CLAIM, "c", lambda each: each["metadata"].update(deletionTimestamp=GOING))
+    if collected == "before":
+        _collect(stage, "p-10-0-0-1")
+    stage.remove(IP_CLAIM, "c")
+    if collected == "after":
+        _collect(stage, "p-10-0-0-1")
+    await stage.settle()
+
+    assert stage.given() == {}
+    assert stage.caches.records.of(POOL).left_by_force == set()
+
+
+async def test_kd6_a_terminating_claim_that_goes_by_force_beside_a_paused_cluster_keeps_its_address() -> None:
+    """Somebody may be moving it by hand, without a mark: its address is an orphan, for which there is a grace."""
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    await stage.settle()
+    stage.put(CLUSTER, "beside", {"paused": True})
+    stage.change(IP_CLAIM, "c", lambda each: each["metadata"].update(deletionTimestamp=GOING))
+    stage.remove(IP_CLAIM, "c")
+    await stage.settle()
+
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1"}
+
+
+async def test_kd7_an_address_made_by_hand_is_not_released_when_its_claim_goes_by_force() -> None:
+    stage = Stage()
+    stage.pool()
+    stage.address("hand", "10.0.0.1", "c")
+    stage.claim("c")
+    stage.remove(IP_CLAIM, "c")
+    await stage.settle()
+
+    assert stage.given() == {"hand": "10.0.0.1"}
 
 
 @pytest.mark.parametrize("finalizers", [[CLAIM_FINALIZER], []])

@@ -113,7 +113,7 @@ class PoolPasses:
         if is_ours:
             await self._prepare(key, record)
         if is_ours or self.caches.objects.pools.get(key) is None:
-            await self._release_vanished(key, record)
+            await self._release_left_by_force(key, record)
         taken = record.take_dirty()
         try:
             await self._settle_all(key, record, taken)
@@ -144,20 +144,23 @@ class PoolPasses:
             LOG.warning("%s: %s", key, error)
             self.giving.again(key, RETRY_S)
 
-    async def _release_vanished(self, key: PoolId, record: PoolRecord) -> None:
+    async def _release_left_by_force(self, key: PoolId, record: PoolRecord) -> None:
         """Release the addresses of claims that went although they had their finalizer.
 
         No grace is needed: this process saw the claim go. What is another claim's by now is adopted, or goes with that
-        one, in another pass.
+        one, in another pass. One that is released is noted until its object is gone.
         """
-        for uid in list(record.vanished):
-            owned = [each for each in self.caches.objects.addresses_owned(uid) if pool_of(each) == key]
-            left = [each for each in owned if is_made_here(each) and kind_of(each) in self.kinds]
-            if not left or self.caches.objects.lives(uid):
-                record.vanished.discard(uid)
-            for address in left:
-                if owner_of(address, self.caches.objects) is None and not is_marked(address):
-                    await self._release_left(key, address)
+        for holder in list(record.left_by_force):
+            address = self.caches.objects.address_of_holder(holder)
+            if address is None or not self._is_left(key, address):
+                record.left_by_force.discard(holder)
+            elif not is_marked(address):
+                await self._release_left(key, address)
+
+    def _is_left(self, key: PoolId, address: Object) -> bool:
+        """Return whether an address of this operator's has no claim."""
+        is_ours = pool_of(address) == key and is_made_here(address) and kind_of(address) in self.kinds
+        return is_ours and owner_of(address, self.caches.objects) is None
 
     async def _release_left(self, key: PoolId, address: Object) -> None:
         try:

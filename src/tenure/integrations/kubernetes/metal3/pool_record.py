@@ -45,8 +45,9 @@ class PoolRecord:
     """Claims that were served and do not name their address yet, oldest first, with when they were served."""
     strangers: dict[str, float] = field(default_factory=dict)
     """Uids with a reservation, of which no claim was ever seen, with when the reservation was seen first."""
-    vanished: set[str] = field(default_factory=set)
-    """Uids of claims that went although they had their finalizer, and left addresses, which the next pass releases."""
+    left_by_force: set[str] = field(default_factory=set)
+    """Address objects that claims left which went by force, as holders are named; the next pass releases them. The
+    objects, and not the claims: Kubernetes' garbage collector takes an owner that is gone off an object."""
     addresses: set[str] = field(default_factory=set)
     """The address objects that name the pool, as holders of its book are named; also those that cannot be read."""
     cooling: dict[int, CoolingAddress] = field(default_factory=dict)
@@ -106,7 +107,7 @@ class PoolRecord:
     @property
     def is_idle(self) -> bool:
         """Return whether nothing is left of the pool: no claim, no address, no holder."""
-        left = self.dirty or self.idle or self.unsettled or self.vanished or self.indexes or self._retries
+        left = self.dirty or self.idle or self.unsettled or self.left_by_force or self.indexes or self._retries
         return not (left or self.addresses or self.book.held or self.is_in_pass)
 
     def name_later(self, claim: ClaimId) -> None:

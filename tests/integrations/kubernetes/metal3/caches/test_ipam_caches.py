@@ -34,7 +34,7 @@ async def test_a_server_that_was_restored_has_lost_no_claim() -> None:
         informer._report(informer.cache.replace(claims, 500, least=least))
 
     record = stage.caches.records.of(POOL)
-    assert record.vanished == set()
+    assert record.left_by_force == set()
     assert record.indexes == {"c": "10.0.0.1"}
     before = list(stage.writes)
     await stage.settle()
@@ -48,7 +48,7 @@ async def test_a_definition_that_is_deleted_releases_nothing() -> None:
     await stage.settle()
     stage.caches.objects.claims._informers[""].empty()
 
-    assert stage.caches.records.of(POOL).vanished == set()
+    assert stage.caches.records.of(POOL).left_by_force == set()
 
 
 def test_claims_that_came_and_went_leave_nothing_on_a_replica_that_only_follows() -> None:
@@ -141,7 +141,7 @@ def test_pools_that_came_and_went_leave_nothing_on_a_replica_that_only_follows()
         owner = {"kind": "IPClaim", "name": f"of-{name}", "uid": uid_of(claim)}
         stage.change(IP_ADDRESS, f"a-{name}", partial(_own_by, owner))
         stage.remove(IP_CLAIM, f"of-{name}")
-        assert stage.caches.records.of(PoolId(NAMESPACE, name)).vanished == {uid_of(claim)}
+        assert stage.caches.records.of(PoolId(NAMESPACE, name)).left_by_force == {f"m3/a-{name}"}
         stage.remove(IP_ADDRESS, f"a-{name}")
         stage.remove(IP_POOL, name)
 
@@ -161,7 +161,7 @@ def test_an_address_that_is_seen_after_its_claim_went_by_force_is_released_as_we
     stage.address("a", "10.0.0.1", "c")
     stage.change(IP_ADDRESS, "a", partial(_own_by, {"kind": "IPClaim", "name": "c", "uid": uid_of(claim)}))
 
-    assert stage.caches.records.of(POOL).vanished == {uid_of(claim)}
+    assert stage.caches.records.of(POOL).left_by_force == {"m3/a"}
 
 
 async def test_a_pool_is_not_forgotten_while_a_pass_over_it_is_under_way() -> None:

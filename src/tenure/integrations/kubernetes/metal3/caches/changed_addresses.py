@@ -86,11 +86,10 @@ class ChangedAddresses:
         """Note what an object means to its owners: one that is back is not lost, and what is gone is left by nobody."""
         for uid in owner_uids(after) if after is not None else ():
             self.records.drop(record, (LOST, uid))
-        if after is not None:
-            self.records.note_vanished(after, self.departed.forced_owners(after))
-        for uid in owner_uids(before) if before is not None else ():
-            if uid in record.vanished and not any(pool_of(each) == pool for each in self.objects.addresses_owned(uid)):
-                record.vanished.discard(uid)
+        if after is not None and self.departed.is_left_by_force(after):
+            self.records.note_left_by_force(after)
+        if after is None and before is not None:
+            record.left_by_force.discard(holder_of(before)[1])
 
     def _object_came_or_went(self, delta: Delta) -> None:
         """Free the name of an object that is gone; remember whose address was moved to another cluster (KD6)."""

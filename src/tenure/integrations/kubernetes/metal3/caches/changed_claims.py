@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from tenure.integrations.kubernetes.metal3.caches.departed_claims import DepartedClaims
 from tenure.integrations.kubernetes.metal3.caches.followed_objects import FollowedObjects
 from tenure.integrations.kubernetes.metal3.caches.pool_records import PoolRecords
+from tenure.integrations.kubernetes.metal3.objects.address_objects import is_made_here, owner_uids
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.pool_book import CLAIM, OF_CLAIMS
 from tenure.integrations.kubernetes.runtime.object_cache import Delta
-from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
+from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 
 
 @dataclass
@@ -48,13 +49,26 @@ class ChangedClaims:
         self.records.index(pool, id.key)
         self.records.wake(pool)
 
+    def _note_departed(self, claim: Object) -> None:
+        """Note a claim that is gone, and which addresses it left by force.
+
+        Of those that only name the claim, one that was made for it and that no claim owns is its own as well: the
+        garbage collector may have been here before.
+        """
+        is_paused = self.objects.has_paused_cluster(key_of(claim)[0])
+        self.departed.note(claim, is_kind_there=self.objects.claims_like(claim).is_there, is_paused=is_paused)
+        if not self.departed.went_by_force(uid_of(claim)):
+            return
+        for address in self.objects.addresses_for(claim):
+            owners = owner_uids(address)
+            if uid_of(claim) in owners or (not owners and is_made_here(address)):
+                self.records.note_left_by_force(address)
+
     def _leave(self, pool: PoolId, id: ClaimId, before: Object, after: Object | None) -> None:
         """Let a claim that is gone, or is another one by now, hold nothing of a pool any more."""
         record, uid = self.records.of(pool), uid_of(before)
         if after is None or uid_of(after) != uid:
-            self.departed.note(before, is_kind_there=self.objects.claims_like(before).is_there)
-            for address in self.objects.addresses_owned(uid):
-                self.records.note_vanished(address, self.departed.forced_owners(address))
+            self._note_departed(before)
         for sort in OF_CLAIMS:
             self.records.drop(record, (sort, uid))
         record.forget(id)

@@ -31,9 +31,9 @@ class DepartedClaims:
     def __contains__(self, uid: str) -> bool:
         return uid in self._gone
 
-    def note(self, claim: Object, *, is_kind_there: bool) -> None:
+    def note(self, claim: Object, *, is_kind_there: bool, is_paused: bool) -> None:
         """Note a claim that is gone. Without its definition, every claim is gone, and none was released."""
-        self._gone[uid_of(claim)] = is_kind_there and _is_vanished(claim)
+        self._gone[uid_of(claim)] = is_kind_there and _is_forced(claim, is_paused=is_paused)
         if is_marked(claim):
             self._moved[uid_of(claim)] = None
         for remembered in (self._gone, self._moved):
@@ -44,9 +44,13 @@ class DepartedClaims:
         """Note that a claim is there after all."""
         self._gone.pop(uid, None)
 
-    def forced_owners(self, address: Object) -> set[str]:
-        """Return the uids of those owners of an address that went by force."""
-        return {uid for uid in owner_uids(address) if self._gone.get(uid)}
+    def went_by_force(self, uid: str) -> bool:
+        """Return whether a claim went by force."""
+        return self._gone.get(uid, False)
+
+    def is_left_by_force(self, address: Object) -> bool:
+        """Return whether an owner of an address went by force."""
+        return any(map(self.went_by_force, owner_uids(address)))
 
     def was_moved(self, uid: str) -> bool:
         """Return whether a claim was deleted because it was moved to another cluster."""
@@ -65,10 +69,13 @@ class DepartedClaims:
         return claim in self._without_address
 
 
-def _is_vanished(claim: Object) -> bool:
-    """Return whether a claim that is gone had its finalizer, and its release was not asked for.
+def _is_forced(claim: Object, *, is_paused: bool) -> bool:
+    """Return whether a claim that is gone had its finalizer when it was seen last, so that it left its address.
 
-    A server that deletes an object without finalizers does not look again whether the object has got one meanwhile.
+    Somebody took the finalizer away; or the server deleted the claim while it got one, for which it does not look
+    again. A claim that was Terminating was to be released, unless a cluster is paused: then somebody may be moving it
+    by hand, without a mark.
     """
-    is_moved = is_marked(claim)
-    return not is_moved and kind_of(claim).claim_finalizer in finalizers_of(claim) and not is_terminating(claim)
+    if is_marked(claim) or kind_of(claim).claim_finalizer not in finalizers_of(claim):
+        return False
+    return not (is_paused and is_terminating(claim))

@@ -222,11 +222,11 @@ class PoolRecords:
         self.drop(self.of(pool), holder)
         self.wake(pool)
 
-    def note_vanished(self, address: Object, uids: set[str]) -> None:
-        """Note claims that went by force and left an address, which the next pass over its pool releases."""
+    def note_left_by_force(self, address: Object) -> None:
+        """Note an address that a claim left which went by force; the next pass over its pool releases it."""
         pool = self._objects.followed_pool(address)
-        if pool is not None and uids:
-            self.of(pool).vanished |= uids
+        if pool is not None:
+            self.of(pool).left_by_force.add(holder_of(address)[1])
             self.wake(pool)
 
     def block_name(self, pool: PoolId, position: int, address: Object) -> None:
