@@ -91,6 +91,9 @@ class Instances:
             except TenureError as error:
                 # With hooks there is no second try: they may know of an instance that a new plan would change.
                 if not _is_passing(error) or self.hooking is not None or not left:
+                    if isinstance(error, PoolExhausted):
+                        # It may be the instance itself that has the last address: its first answer was lost.
+                        await job.check_name()
                     raise _blamed(error, job) from None
         raise AssertionError("the last attempt returns or raises")
 

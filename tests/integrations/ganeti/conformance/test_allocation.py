@@ -35,6 +35,15 @@ def test_a05_when_all_pools_are_full_nothing_is_left_behind(door: Door) -> None:
     assert door.add("inst2", "ip=pool") == ["192.0.2.11"]
 
 
+def test_an_instance_that_has_the_last_address_is_there_already_for_a_caller_that_asks_again(door: Door) -> None:
+    """The answer to the first call may have been lost: that the pool is full would say that nothing was done."""
+    door.modify("--pool pool3:remove --pool remove:192.0.2.11-192.0.2.100")
+    door.add("inst1", "ip=pool")
+
+    door.refuse("instance add --net 0:ip=pool,network=net1 inst1", "inst1", "already")
+    door.refuse_add("ip=pool", "no free address")
+
+
 def test_a07_a_pool_may_be_named(door: Door) -> None:
     """A07."""
     assert door.add("inst1", "ip=pool3") == ["10.0.0.8"]

@@ -198,7 +198,9 @@ def judge(ledger: tenure.Ledger, sites: list[Site], script: Script) -> Counter[s
     assert {**told, **instances} == held, (
         f"told otherwise than held: {set(told.items()) ^ (held.items() - instances.items())}"
     )
-    assert len(instances) == sum(code != 5 for code in script.codes.values())
+    added = {name for name, code in script.codes.items() if code != 5}
+    there = {owner.rpartition("/")[2] for owner in instances}
+    assert len(instances) == len(added), f"added and not there, or there and not added: {added ^ there}"
     assert len(set(script.told.values())) == len(script.told), "the script was told an address twice"
     assert set(script.told.values()) <= set(instances.values()), "the script was told what no instance has"
     for owner, address in told.items():

@@ -67,7 +67,11 @@ def places(servers: Servers) -> Iterator[Places]:
 
 def until_moved(places: Places, before: dict[str, str]) -> None:
     """Wait until the target has everything, and the source nothing."""
-    until(lambda: given(places.target) == before and empty(places.source), within_s=60)
+    try:
+        until(lambda: given(places.target) == before and empty(places.source), within_s=60)
+    except AssertionError:
+        left = {kind.plural: places.source.all(kind) for kind in (CLUSTER, IP_POOL, IP_CLAIM, IP_ADDRESS)}
+        raise AssertionError(f"given: {given(places.target)} instead of {before}; left behind: {left}") from None
     pool = places.target.get(IP_POOL, "p") or {}
     assert places.source.get(CLUSTER, "blue") is None
     for claim in claims(places.target):
