@@ -228,7 +228,7 @@ class AddressGiving:
             return
         await self.claims.say_served(current, address)
         record.unsettled.discard(id)
-        record.idle.discard(id)
+        record.stop_idling(id)
         record.succeeded(id)
         if not is_fit_to_move(current, position):
             record.name_later(id)

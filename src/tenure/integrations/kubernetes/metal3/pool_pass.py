@@ -205,7 +205,7 @@ class PoolPasses:
         id = id_of(claim)
         record.leave_line(id)
         record.stop_wanting(id)
-        record.idle.discard(id)
+        record.stop_idling(id)
         record.unsettled.add(id)
         match action:
             case PickAny():

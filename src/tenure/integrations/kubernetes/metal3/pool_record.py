@@ -202,6 +202,12 @@ class PoolRecord:
         self.idle.add(claim)
         self.is_status_due = True
 
+    def stop_idling(self, claim: ClaimId) -> None:
+        """Let a claim wait for nothing else than an address any more; the pool's status may have counted it."""
+        if claim in self.idle:
+            self.idle.discard(claim)
+            self.is_status_due = True
+
     def want(self, claim: ClaimId, position: int) -> None:
         """Let a claim wait for one address."""
         self.stop_wanting(claim)
