@@ -13,6 +13,7 @@ PRELOADED = (
     "tests.integrations.ganeti.files.load.follow_process",
     "tests.integrations.neutron.stage.child",
     "tests.integrations.vmpool.pool_crowd",
+    "tests.infrastructure.frozen_imports",
 )
 
 FORKS = multiprocessing.get_context("forkserver")

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
@@ -22,6 +24,8 @@ from tests.integrations.vmpool.pool_stage import Send, TroubledClient
 ASKS, HAS, GIVES, GAVE, FAILED = "asks", "has", "gives", "gave", "failed"
 ANSWERED_S = 240.0
 """How long an operation may take on a busy machine: nobody is to fail because of it."""
+FIFTY_PROCESSES = (pytest.mark.proof, pytest.mark.one_worker("fifty processes"))
+"""Marks of a test with so many: beside another of its like it takes the memory and the time of both."""
 SLOW_REQUEST_S = 0.05
 """A process is killed within so long of the moment at which it sends a write: before, while or after it is done."""
 

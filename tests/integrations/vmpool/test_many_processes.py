@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.integrations.vmpool.pool_crowd import Cast, differences, play
+from tests.integrations.vmpool.pool_crowd import FIFTY_PROCESSES, Cast, differences, play
 from tests.integrations.vmpool.pool_stage import PoolStage
 
 SOME = Cast(processes=8, allocations=4, killed=2)
 ALL = Cast(processes=50, allocations=10, killed=5)
 
 
-@pytest.mark.parametrize("cast", [SOME, pytest.param(ALL, marks=pytest.mark.proof)], ids=["some", "fifty"])
+@pytest.mark.parametrize("cast", [SOME, pytest.param(ALL, marks=FIFTY_PROCESSES)], ids=["some", "fifty"])
 async def test_whatever_is_killed_reported_is_stored(stage: PoolStage, tmp_path: Path, cast: Cast) -> None:
     kubeconfig, log = str(stage.kube.kubeconfig()), tmp_path / "chronicle"
     began = time.monotonic()

@@ -154,13 +154,13 @@ class PoolPasses:
             address = self.caches.objects.address_of_holder(holder)
             if address is None or not self._is_left(key, address):
                 record.left_by_force.discard(holder)
-            elif not is_marked(address):
+            elif owner_of(address, self.caches.objects) is None and not is_marked(address):
                 await self._release_left(key, address)
 
     def _is_left(self, key: PoolId, address: Object) -> bool:
-        """Return whether an address of this operator's has no claim."""
+        """Return whether an address of this operator's is owned by no claim; one may be about to adopt it."""
         is_ours = pool_of(address) == key and is_made_here(address) and kind_of(address) in self.kinds
-        return is_ours and owner_of(address, self.caches.objects) is None
+        return is_ours and not any(map(self.caches.objects.lives, owner_uids(address)))
 
     async def _release_left(self, key: PoolId, address: Object) -> None:
         try:
