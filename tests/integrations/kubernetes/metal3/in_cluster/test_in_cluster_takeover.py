@@ -153,9 +153,10 @@ def test_kd12_beside_the_providers_manager_ours_leaves_its_kinds_alone_and_serve
     user.pool("p", "10.0.0.10-10.0.0.19")
     user.space.pool("m", "10.1.0.1-10.1.0.9")
     ours = OperatorThread(server, settings_for(server, controllers=CONTROLLERS))
-    controller = ours.start()
     with in_cluster_manager(server):
         user.claim("c1", "p")
+        all_served(user, ["c1"])  # if ours did that, their manager might find nothing to write
+        controller = ours.start()
         reason = until(lambda: controller.not_ready().get("another controller of in-cluster pools"), WITHIN_S)
         user.claim("c2", "p")
         all_served(user, ["c1", "c2"])
