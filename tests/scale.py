@@ -2,8 +2,8 @@
 
 A test runs in ``make proof`` only if it has the mark ``proof``, or if its store has the mark ``second_store`` and
 the test has not the mark ``every_store``. Of one with the mark ``sampled``, ``make test`` runs every fifth set of
-parameters, and of a module with the mark ``halved`` every second test. Such tests are deselected, never skipped: a
-skip says that a part is missing.
+parameters, and of a module with the mark ``halved`` every second test, besides those that are ``kept``. Such tests are
+deselected, never skipped: a skip says that a part is missing.
 """
 
 import os
@@ -52,7 +52,7 @@ def left_for_proof(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     for item in asked:
         is_second = item.get_closest_marker("halved") and by_module[item] % 2
         is_past_sample = item.get_closest_marker("sampled") and by_test[item] % SAMPLE
-        if is_second or is_past_sample:
+        if (is_second or is_past_sample) and not item.get_closest_marker("kept"):
             left.add(item)
     return left
 

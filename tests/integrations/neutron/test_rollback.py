@@ -244,6 +244,7 @@ def test_a_port_with_several_addresses_holds_all_of_them_or_none(deployment: Dep
     assert deployment.held(subnet) == book_of(made)
 
 
+@pytest.mark.kept
 def test_a_savepoint_that_is_rolled_back_takes_its_addresses_with_it(deployment: Deployment) -> None:
     _, subnet = deployment.subnet()
     first, second, third = (str(uuid4()) for _ in range(3))
@@ -269,6 +270,7 @@ def test_a_release_in_a_savepoint_that_is_rolled_back_is_none(deployment: Deploy
     assert deployment.kept(subnet) == {"10.0.0.9": f"port/{owner}"}
 
 
+@pytest.mark.kept
 def test_savepoints_that_were_released_are_undone_with_their_transaction(deployment: Deployment) -> None:
     _, subnet = deployment.subnet()
     owner = str(uuid4())
