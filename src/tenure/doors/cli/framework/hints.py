@@ -240,7 +240,7 @@ def _special_hint(error: TenureError, command: str) -> str | None:
     noun = command.partition(" ")[0]
     if noun in WITHOUT_LEDGER:
         return WITHOUT_LEDGER[noun].get(error.code)
-    if found := _hint_beside_ledger(error, noun):
+    if found := _hint_beside_ledger(error, command):
         return found
     if isinstance(error, Refused | Rejected):
         return next((FAULT_HINTS[fault.kind] for fault in error.faults if fault.kind in FAULT_HINTS), None)
@@ -261,11 +261,13 @@ def _special_hint(error: TenureError, command: str) -> str | None:
     )
 
 
-def _hint_beside_ledger(error: TenureError, noun: str) -> str | None:
+def _hint_beside_ledger(error: TenureError, command: str) -> str | None:
     """Say what helps where a command reads a cluster or files, and only its networks and holdings are a ledger's."""
-    if isinstance(error, NotFound) and error.kind in ("network", "holding"):
+    if isinstance(error, NotFound) and error.kind in ("network", "holding", "ledger"):
         return None
-    return {"ipam": IPAM_HINTS, "render": RENDER_HINTS}.get(noun, {}).get(error.code)
+    if command == "render metal3":
+        return RENDER_HINTS.get(error.code)
+    return IPAM_HINTS.get(error.code) if command.startswith("ipam ") else None
 
 
 def _field_hint(error: TenureError, noun: str) -> str | None:
