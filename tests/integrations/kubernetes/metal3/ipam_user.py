@@ -274,7 +274,7 @@ def _book_faults(
     listed = {holder_of(each): parse_address(text(each, "spec", "address")) for each in addresses}
     listed |= {(CLAIM, uid): parse_address(address) for uid, address in own.items() if address}
     sorts = (OBJECT, *OF_CLAIMS)
-    noted = {holder: book.position_of(holder) for sort in sorts for holder in book.holders_of_sort(sort)}
+    noted = {holder: book.position_of(holder) for holder in book.holders() if holder[0] in sorts}
     if differing := noted.items() ^ listed.items():
         yield f"{key_of(pool)[1]}: only the book, or only a fresh list, has {sorted(map(str, differing))[:10]}"
 

@@ -10,7 +10,7 @@ import random
 import time
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -39,6 +39,8 @@ COOLING = "cooling"
 """And an address that was released and is not to be given to another claim yet, by that claim and the address."""
 OF_CLAIMS = (RESERVED, LOST, CLAIM, PICKED)
 """Sorts that are known by the uid of a claim."""
+LISTED = (RESERVED, LOST, PICKED, LEDGER, COOLING)
+"""Sorts that are asked for by themselves. The others have a holder for every address, and no list is kept of them."""
 
 RESTS_S = 600.0
 """For so long, *random* picks a released address only when nothing else is free (KS6)."""
@@ -78,9 +80,10 @@ class PoolBook:
         self._line = Line((), Policy.LOWEST)
         self._free = FreeSet(0)
         self._rank_starts: list[int] = []
-        self._at: dict[int, set[Holder]] = {}
+        self._at: dict[int, tuple[Holder, ...]] = {}
+        """Tuples, since most addresses have two holders: with a set for each a pool takes twice the memory."""
         self._where: dict[Holder, int] = {}
-        self._of_sort: dict[str, set[Holder]] = {}
+        self._of_sort: dict[str, set[Holder]] = {sort: set() for sort in LISTED}
         self._late = FreeSet(0, ())
         """Free numbers of the line that are picked only when nothing else is free: they rest, or are spared."""
         self._resting: OrderedDict[int, float] = OrderedDict()
@@ -90,7 +93,7 @@ class PoolBook:
         self._spared: dict[int, None] = {}
         """Free addresses that are remembered, in the order in which they became free."""
         self._given: set[int] = set()
-        """Held addresses for which there was an object: others may know them. What was only picked need not rest."""
+        """Held addresses which an object has left: others may know them. What was only picked need not rest."""
         self.doubled: set[int] = set()
         """Addresses that more than one object holds, which no pick of ours leads to."""
         self.off_line: set[int] = set()
@@ -160,7 +163,7 @@ class PoolBook:
             self._free_of[family_of(position)] -= self.is_on_line(position)
             self._aside_of[family_of(position)] += self._is_aside(position)
         self._cools, self._cools_of = set(), dict.fromkeys(Family, 0)
-        for holder in self._of_sort.get(COOLING, ()):
+        for holder in self._of_sort[COOLING]:
             self._judge_cooling(self._where[holder])
 
     def _align(self) -> None:
@@ -170,7 +173,7 @@ class PoolBook:
         self._where = {holder: self.spec.unit_at(position) for holder, position in self._where.items()}
         self._at = {}
         for holder, position in self._where.items():
-            self._at.setdefault(position, set()).add(holder)
+            self._at[position] = (*self._at.get(position, ()), holder)
         self._given = {self.spec.unit_at(position) for position in self._given}
 
     def hold_range(self, holder: Holder, range: AddressRange | None) -> bool:
@@ -195,15 +198,15 @@ class PoolBook:
             self._leave(holder, before)
         if position is not None:
             self._where[holder] = position
-            self._of_sort.setdefault(holder[0], set()).add(holder)
-            holders = self._at.setdefault(position, set())
+            if holder[0] in self._of_sort:
+                self._of_sort[holder[0]].add(holder)
+            holders = self._at.get(position, ())
             if not holders:
                 self._take(position)
-            holders.add(holder)
+            self._at[position] = (*holders, holder)
             self._judge_cooling(position)
             self._judge_drain(position)
             if holder[0] == OBJECT:
-                self._given.add(position)
                 self._judge_objects(position)
 
     def remember(self, remembered: RememberedAddresses) -> None:
@@ -229,17 +232,21 @@ class PoolBook:
         """Return where a holder is."""
         return self._where.get(holder)
 
+    def holders(self) -> list[Holder]:
+        """Return all holders. O(n)."""
+        return list(self._where)
+
     def holders_of_sort(self, sort: str) -> list[Holder]:
-        """Return all holders of a sort."""
-        return list(self._of_sort.get(sort, ()))
+        """Return the holders of one of the sorts that are listed."""
+        return list(self._of_sort[sort])
 
     def holders_at(self, position: int) -> frozenset[Holder]:
         """Return the holders of an address; in a pool of prefixes, of the prefix that it lies in."""
         return frozenset(self._holders(position))
 
-    def _holders(self, position: int) -> Set[Holder]:
-        held: Set[Holder] = self._at.get(self.spec.unit_at(position), frozenset())
-        return held | {each for each, range in self._wide.items() if position in range} if self._wide else held
+    def _holders(self, position: int) -> Collection[Holder]:
+        held = self._at.get(self.spec.unit_at(position), ())
+        return {*held, *(each for each, range in self._wide.items() if position in range)} if self._wide else held
 
     def others_at(self, position: int, uid: str, own_holders: Iterable[Holder] = ()) -> list[Holder]:
         """Return the holders of an address besides a claim, its reservation and others that are its own."""
@@ -362,7 +369,7 @@ class PoolBook:
 
     def _judge_cooling(self, position: int) -> None:
         """Note whether an address of the entries has no other holder than that it cools off."""
-        if not self._of_sort.get(COOLING):
+        if not self._of_sort[COOLING]:
             return
         holders = self._at.get(position, ())
         cools = bool(holders) and all(sort == COOLING for sort, _ in holders)
@@ -387,12 +394,13 @@ class PoolBook:
 
     def _leave(self, holder: Holder, position: int) -> None:
         del self._where[holder]
-        holders = self._at[position]
-        holders.discard(holder)
+        holders = self._at[position] = tuple(each for each in self._at[position] if each != holder)
         self._judge_cooling(position)  # while this holder still counts as one of its sort
         self._judge_drain(position)
-        self._of_sort[holder[0]].discard(holder)
+        if holder[0] in self._of_sort:
+            self._of_sort[holder[0]].discard(holder)
         if holder[0] == OBJECT:
+            self._given.add(position)
             self._judge_objects(position)
         if holders:
             return

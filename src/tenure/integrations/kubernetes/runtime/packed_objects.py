@@ -81,8 +81,10 @@ class PackedObjects:
     def put(self, object: Object) -> Key:
         """Put an object in its place, and return where that is."""
         namespace, name = key_of(object)
-        key = sys.intern(namespace), name
-        self._packed[key] = Packed(uid_of(object), version_of(object))
+        key, uid = (sys.intern(namespace), name), uid_of(object)
+        known = self._packed.get(key)
+        # Indexes have the text of the first write; every parsed object has one of its own.
+        self._packed[key] = Packed(known.uid if known is not None and known.uid == uid else uid, version_of(object))
         self._unpacked.pop(key, None)
         self._remember(key, object)
         return key

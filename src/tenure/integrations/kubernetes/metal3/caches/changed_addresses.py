@@ -48,7 +48,10 @@ class ChangedAddresses:
         record = self.records.of(pool)
         holder = holder_of(after or before or {})
         there = after if after is not None and pool_of(after) == pool else None
-        (record.addresses.discard if there is None else record.addresses.add)(holder[1])
+        if there is None:
+            record.addresses.pop(holder[1], None)
+        else:
+            record.addresses[holder[1]] = None
         if after is None and before is not None:
             self._keep_for_claim(pool, record, before)
         self._hold(record, holder, there)

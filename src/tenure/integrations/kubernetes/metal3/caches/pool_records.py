@@ -161,8 +161,8 @@ class PoolRecords:
         """Look at everything, as a new leader does; picks of a former leadership that were not written are free."""
         for pool, record in self:
             self.tidy(pool)
-            for holder in (each for sort in OF_CLAIMS for each in record.book.holders_of_sort(sort)):
-                if holder[0] == PICKED or not self._objects.lives(holder[1]):
+            for holder in record.book.holders():
+                if holder[0] == PICKED or (holder[0] in OF_CLAIMS and not self._objects.lives(holder[1])):
                     record.book.drop(holder)
             record.strangers.clear()
             record.is_status_due = True
