@@ -162,6 +162,11 @@ class Waiter(NamedTuple):
     document: Mapping[str, Any] = NO_DETAILS
     lasts_us: int = 0
 
+    @property
+    def key(self) -> tuple[SpaceId, NetworkId, str, str]:
+        """Return whose claim it is, and where: one slot of an owner has one claim in a network."""
+        return self.space, self.network, self.owner, self.slot
+
 
 class Entry(NamedTuple):
     """A change about to be logged; the store adds the number and the time."""

@@ -150,7 +150,7 @@ class Queue:
         if place is not None:  # it wants something else now: to the end
             await self._tx.leave(place.space, [place.ticket])
             self.alive.remove(place)
-        elif seat.was is not None and seat.was[1:5] == wanted[1:5]:  # not where a network of the same name was before
+        elif seat.was is not None and seat.was.key == wanted.key:  # not where a network of the same name was before
             wanted = seat.was
         told = wanted._replace(document={**document, **await self._deadline(seat)})
         joined = await self._tx.join(told, seat.lasts_us)

@@ -238,8 +238,7 @@ class WaitingRooms:
         async def leaving(tx: Transaction) -> None:
             await tx.guard([waiter.space], Guard.LANE)
             for other in await tx.waiters(waiter.space):
-                # Space, network, owner and slot.
-                if other[1:5] == waiter[1:5]:
+                if other.key == waiter.key:
                     await tx.leave(other.space, [other.ticket])
                     await tx.log([waiting_entry("leave", other)])
 
