@@ -33,6 +33,8 @@ from tests.infrastructure.postgres import RUN_FOLDER, once_a_run
 
 WITHOUT = "NO_KUBE"
 START_S = 120
+STATE, THREADS = 0, 17
+"""Places in ``/proc/PID/stat``, behind the name of the program."""
 ADMIN, OPERATOR, NOBODY = "admin-token", "operator-token", "nobody-token"
 TOKENS = f"""{ADMIN},admin,uid-admin,"system:masters"
 {OPERATOR},system:serviceaccount:tenure-system:tenure-operator,uid-operator,"system:serviceaccounts,system:authenticated"
@@ -271,11 +273,16 @@ def fresh_namespace(server: KubeServer, labels: Mapping[str, str] | None = None)
 
 
 def _alive(pid: int) -> bool:
+    """Return whether a process has threads that have not ended: of one that was killed, the first may end early.
+
+    The last one gives back the memory, and only then the port, which a server that is started again needs.
+    """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+            fields = stat.read().rsplit(")", 1)[1].split()
     except OSError:
         return False
+    return fields[STATE] != "Z" or int(fields[THREADS]) > 1
 
 
 def _end(pid: int, number: signal.Signals) -> None:
