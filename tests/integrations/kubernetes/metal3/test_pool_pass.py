@@ -11,6 +11,8 @@ from tenure.integrations.kubernetes.metal3.address_giving import BATCH
 from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolView, decide
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     ADDRESS_FINALIZER,
     BLOCK_MOVE,
@@ -25,14 +27,16 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     PAUSED,
     PICKED_FOR,
     WISHED_ADDRESS,
+    finalizers_of,
     labels_of,
 )
-from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, Provider
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED
 from tenure.integrations.kubernetes.runtime.api_errors import NAMESPACE_GOING, ApiUnreachable, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tenure.kernel.addressing.addresses import parse_address
+from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
 from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered
 
 pytestmark = pytest.mark.usefixtures("skipped_time")
@@ -1043,6 +1047,39 @@ async def test_kd7_an_address_made_by_hand_is_not_released_when_its_claim_goes_b
     await stage.settle()
 
     assert stage.given() == {"hand": "10.0.0.1"}
+
+
+async def serve_deleted(kind: ClaimKind, *finalizers: str) -> Stage:
+    """Let a claim of a kind be served, and then be deleted, with finalizers of others besides ours."""
+    stage = Stage(tuple(Provider))
+    stage.pool()
+    stage.put(kind.claim, "c", claim_spec(kind, "p"), finalizers=[kind.claim_finalizer])
+    await stage.settle()
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1"}
+    going = {"deletionTimestamp": GOING, "finalizers": [kind.claim_finalizer, *finalizers]}
+    stage.change(kind.claim, "c", lambda claim: claim["metadata"].update(going))
+    await stage.settle()
+    return stage
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_IP_POOLS.values(), ids=KINDS_OF_IP_POOLS)
+@pytest.mark.parametrize("waits", ["foregroundDeletion", "orphan"])
+async def test_kd5_a_claim_that_the_garbage_collector_waits_for_is_released(kind: ClaimKind, waits: str) -> None:
+    """It waits for our objects, so waiting for its finalizer would have no end."""
+    stage = await serve_deleted(kind, waits)
+
+    assert stage.given() == {}
+    assert finalizers_of(stage.objects[kind.claim.plural, "c"]) == [waits]
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_IP_POOLS.values(), ids=KINDS_OF_IP_POOLS)
+@pytest.mark.parametrize("waits", [[], ["foregroundDeletion"], ["orphan"]])
+async def test_d2_a_claim_that_others_still_use_is_not_released(kind: ClaimKind, waits: list[str]) -> None:
+    """Also where the garbage collector waits for it besides."""
+    stage = await serve_deleted(kind, "example.com/uses-it", *waits)
+
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1"}
+    assert finalizers_of(stage.objects[kind.claim.plural, "c"])[0] == kind.claim_finalizer
 
 
 @pytest.mark.parametrize("finalizers", [[CLAIM_FINALIZER], []])
