@@ -31,7 +31,7 @@ from tests.integrations.kubernetes.metal3.ipam_user import Found, IpamUser, user
 from tests.integrations.kubernetes.metal3.serving import OperatorThread, settings_for
 
 GRACE_S = 1.0
-"""After this time an address without a claim is released, in tests."""
+"""After this time an address without a claim is released, and a mark of a killed move is taken off, in tests."""
 MEETS_S = 60.0
 """So long it may take on a busy machine until all cells have met their faults, or have settled."""
 
@@ -95,6 +95,8 @@ class Stage:
     """Stops the operators."""
     sent: list[SentWrite] = field(default_factory=list)
     """All that the operators have sent."""
+    _beside: list[asyncio.Task[None]] = field(default_factory=list)
+    """What users do who wait for an operator to come so far."""
 
     async def begin(self, *, is_foreign: bool) -> None:
         """Start the operator that meets the faults."""
@@ -114,6 +116,7 @@ class Stage:
     async def _play(self, cell: GridCell) -> None:
         story = EVERY_STORY[cell.story]
         await story.act(self.user, cell.name)
+        self._beside.append(asyncio.create_task(story.beside(self.user, cell.name)))
         await _until(cell, lambda: cell.is_beyond or cell.is_dead or cell.is_met)
         await story.then(self.user, cell.name)
 
@@ -137,6 +140,8 @@ class Stage:
 
     async def check_end(self, before: Found) -> None:
         """Check that everything agrees, that every story has its end, and that nobody else lost anything."""
+        async with asyncio.timeout(MEETS_S):
+            await asyncio.gather(*self._beside)
         found = await self.user.until_settled(self.controller, within_s=MEETS_S)
         self.faults.is_armed = False
         if late := [cell for cell in self.cells if EVERY_STORY[cell.story].at_last is not nothing]:
@@ -174,7 +179,9 @@ async def started_in(
 ) -> IpamController:
     """Start an operator of a user's namespace with a lease of its own, which is stopped with the stack."""
     controllers = ("metal3", "capi") if user.pools is IP_POOL else ("in-cluster",)
-    settings = settings_for(server, user.namespace, orphan_grace_s=GRACE_S, controllers=controllers)
+    settings = settings_for(
+        server, user.namespace, orphan_grace_s=GRACE_S, stale_mark_s=GRACE_S, controllers=controllers
+    )
     thread = OperatorThread(server, settings, make_client=make_client)
     controller = await asyncio.to_thread(thread.start)
     stack.push_async_callback(asyncio.to_thread, thread.stop)

@@ -11,13 +11,16 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import CLUSTER_AP
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     BLOCK_MOVE,
     CLUSTER_API_ADDRESS,
+    DELETE_FOR_MOVE,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
     OWN_ADDRESS,
     PAUSED,
+    PICKED_FOR,
     WISHED_ADDRESS,
 )
+from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 from tests.integrations.kubernetes.metal3.ipam_user import IpamUser
 from tests.integrations.kubernetes.metal3.old_clusters import V1BETA1
 
@@ -169,6 +172,40 @@ async def force_removed(user: IpamUser, cell: str) -> None:
     await user.remove_by_force(IP_ADDRESS, f"{cell}-10-0-0-1")
 
 
+async def pause(user: IpamUser, cell: str) -> None:
+    """Pause the pool, as a move does first."""
+    await user.annotate(user.pools, cell, {PAUSED: ""})
+
+
+async def go_on(user: IpamUser, cell: str) -> None:
+    """End the pause."""
+    await user.annotate(user.pools, cell, {PAUSED: None})
+
+
+async def claim_in_pause(user: IpamUser, cell: str) -> None:
+    """Create a claim that a move waits for, and that gets no address before the pause ends."""
+    await pause(user, cell)
+    await claim_kept(user, cell)
+
+
+async def go_on_when_let(user: IpamUser, cell: str) -> None:
+    """End the pause as soon as a move need not wait for the claim any more."""
+    while BLOCK_MOVE in await user.annotations(IP_CLAIM, f"{cell}-c"):  # noqa: ASYNC110 - a server is asked
+        await asyncio.sleep(0.1)
+    await go_on(user, cell)
+
+
+async def pause_unnamed(user: IpamUser, cell: str) -> None:
+    """Pause a pool while a claim has been told its address and does not name it yet; a move waits for that."""
+    await pause(user, cell)
+    await user.annotate(IP_CLAIM, f"{cell}-b", {OWN_ADDRESS: None, PICKED_FOR: None, BLOCK_MOVE: ""})
+
+
+async def mark(user: IpamUser, cell: str, kind: ResourceType, ending: str) -> None:
+    """Mark an object as a move does that is killed before it deletes it."""
+    await user.annotate(kind, f"{cell}{ending}", {DELETE_FOR_MOVE: ""})
+
+
 @dataclass(frozen=True)
 class Story:
     """What a user does in a cell, before and while writes fail, and the addresses that claims must have afterwards."""
@@ -183,6 +220,8 @@ class Story:
     """What happens when no write fails any more."""
     made_again: str = ""
     """The letters of claims whose objects are not those from before; nobody else may lose an object."""
+    beside: Step = nothing
+    """What happens as soon as an operator has come so far, be it the first or one that took over."""
 
 
 A, B = {"a": "10.0.0.1"}, {"b": "10.0.0.2"}
@@ -210,6 +249,11 @@ STORIES = {
     "adopt-foreign": Story(one_served, claim_of_foreign, ends_with={**A, "c": "10.0.0.4"}),
     "adopt-moved": Story(one_served, claim_moved_in, ends_with={**A, "c": "10.0.0.4"}),
     "adopt-again": Story(one_served, force_removed, ends_with=A, made_again="a"),
+    "move-let": Story(one_served, claim_in_pause, beside=go_on_when_let, ends_with={**A, "c": "10.0.0.2"}),
+    "move-named": Story(two_served, pause_unnamed, at_last=go_on, ends_with={**A, **B}),
+    "move-killed-pool": Story(two_served, partial(mark, kind=IP_POOL, ending=""), ends_with={**A, **B}),
+    "move-killed-claim": Story(two_served, partial(mark, kind=IP_CLAIM, ending="-b"), ends_with={**A, **B}),
+    "move-killed-address": Story(two_served, partial(mark, kind=IP_ADDRESS, ending="-10-0-0-2"), ends_with={**A, **B}),
 }
 
 

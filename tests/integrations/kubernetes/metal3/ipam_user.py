@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
@@ -23,7 +23,7 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import (
     id_of,
     kind_of,
 )
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import blocks_move, reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_NAME,
@@ -38,6 +38,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     mapping,
     text,
 )
+from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import pool_id_of, pool_kind_of
 from tenure.integrations.kubernetes.metal3.objects.reservations import reserved_in
@@ -124,6 +125,10 @@ class IpamUser:
         """Set annotations, or remove them."""
         await self._patch(kind, name, {"metadata": {"annotations": annotations}})
 
+    async def annotations(self, kind: ResourceType, name: str) -> Mapping[str, str]:
+        """Read the annotations of an object."""
+        return annotations_of(await self.client.get(kind.path(self.namespace, name)))
+
     async def delete(self, kind: ResourceType, name: str) -> None:
         """Delete an object, whatever has become of it since it was created; one that is gone is passed over."""
         with contextlib.suppress(ObjectMissing):
@@ -200,6 +205,7 @@ def disagreements(found: Found, controller: IpamController | None, has_counts: b
     """Return what is not as it should be when every claim is served and nothing is going on."""
     objects = [*found.pools, *found.claims, *found.addresses]
     going = [f"{each['kind']} {key_of(each)[1]} is stuck" for each in objects if is_terminating(each)]
+    going += [f"{each['kind']} {key_of(each)[1]} has the mark of a move" for each in objects if is_marked(each)]
     claims, addresses = defaultdict[PoolId | None, list[Object]](list), defaultdict[PoolId | None, list[Object]](list)
     for claim in found.claims:
         reference = reference_of(claim)
@@ -260,6 +266,8 @@ def _claim_faults(claim: Object, own: list[Object]) -> Iterator[str]:
         yield f"{name} says {claim.get('status')}, and has {key_of(address)[1]}"
     if annotations_of(claim).get(OWN_ADDRESS) != text(address, "spec", "address"):
         yield f"{name} is noted to have {annotations_of(claim).get(OWN_ADDRESS)}"
+    if blocks_move(claim):
+        yield f"{name} has its address, and a move would wait for it"
     if kind.claim_finalizer not in finalizers_of(claim) or kind.address_finalizer not in finalizers_of(address):
         yield f"{name} or its address has no finalizer"
     if owner_uids(address) != [uid_of(claim)]:

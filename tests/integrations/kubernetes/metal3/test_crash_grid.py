@@ -1,8 +1,8 @@
-"""Nothing is lost at a crash (KD17): every write of take, release and adopt fails, by number, and everything agrees.
+"""Nothing is lost at a crash (KD17): every write of take, release, adopt and move fails, by number.
 
-After each: one address for each living claim, never one address twice, statuses that say what is, no reservation left,
-nothing stuck, the operator's book equal to a fresh list, and nothing left when everything is deleted. And every write
-that was sent names what it was decided on (KP4).
+After each, everything agrees: one address for each living claim, never one address twice, statuses that say what is,
+no reservation left, no move held up, no mark of a killed one, nothing stuck, the operator's book equal to a fresh list,
+and nothing left when everything is deleted. And every write that was sent names what it was decided on (KP4).
 """
 
 from collections.abc import Mapping
@@ -23,6 +23,7 @@ WRITES: Mapping[str, int] = {
     "take": 5, "take-batch": 9, "take-and-go": 5, "take-kept": 5, "take-batch-kept": 9, "take-kept-and-go": 4,
     "take-cluster-api": 5, "take-of-cluster": 6, "release-cluster-api": 4, "release": 4, "release-batch": 7,
     "release-pool": 7, "release-cooling": 5, "hand-over": 8, "adopt-foreign": 4, "adopt-moved": 5, "adopt-again": 3,
+    "move-let": 6, "move-named": 1, "move-killed-pool": 1, "move-killed-claim": 1, "move-killed-address": 1,
 }  # fmt: skip
 """How many writes each story takes when nothing fails."""
 
