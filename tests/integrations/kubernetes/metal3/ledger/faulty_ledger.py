@@ -5,12 +5,13 @@ It stands between an operator and a real ledger. Each fault is met once; what is
 
 import asyncio
 import enum
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tenure.integrations.kubernetes.metal3.ledger import open_ledgers
 from tenure.integrations.kubernetes.metal3.ledger.ledger_secret import LedgerPlace
+from tenure.integrations.kubernetes.metal3.objects.ledger_owner import MOVED_FROM
 from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.service.ledger.async_ledger import AsyncLedger
 
@@ -29,7 +30,7 @@ class Moment(enum.Enum):
 
 @dataclass
 class LedgerFaults:
-    """The faults of an operator's ledger, by verb and claim."""
+    """The faults of an operator's ledger, by verb and claim; what it notes of moves has verbs of its own."""
 
     wanted: dict[tuple[str, str], Moment]
     meanwhile: Callable[[str, str, str], None] = lambda verb, claim, address: None
@@ -66,6 +67,12 @@ class LedgerFaults:
 OPEN = open_ledgers._open
 
 
+def _note_of_move(add_labels: Collection[str] = (), remove_labels: Collection[str] = (), **said: Any) -> str:
+    """Return what a write notes of a move: that a claim is on its way, or that it stays; else nothing."""
+    noted = {"note_moved": add_labels, "note_stays": remove_labels}
+    return next((note for note, labels in noted.items() if MOVED_FROM in labels), "")
+
+
 class FaultyLedger:
     """A ledger whose writes about claims pass by ``LedgerFaults``; all else is the ledger's own."""
 
@@ -80,6 +87,7 @@ class FaultyLedger:
 
         def write(network: str, *place: str, owner: str, **said: Any) -> Awaitable[Any]:
             address = place[0] if place else str(said.get("address"))
-            return self._faults.send(name, owner, address, lambda: asked(network, *place, owner=owner, **said))
+            verb = _note_of_move(**said) or name
+            return self._faults.send(verb, owner, address, lambda: asked(network, *place, owner=owner, **said))
 
         return write

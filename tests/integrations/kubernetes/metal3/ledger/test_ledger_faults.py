@@ -6,7 +6,8 @@ import pytest
 
 import tenure
 from tenure.integrations.kubernetes.metal3.ledger import open_ledgers
-from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, OWN_ADDRESS
+from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import DELETE_FOR_MOVE, IP_ADDRESS, IP_CLAIM, OWN_ADDRESS
+from tenure.integrations.kubernetes.metal3.objects.ledger_owner import MOVED_FROM
 from tests.infrastructure.kube import KubeServer
 from tests.integrations.kubernetes.metal3.ledger.faulty_ledger import LedgerFaults, Moment
 from tests.integrations.kubernetes.metal3.ledger.ledger_stage import (
@@ -23,6 +24,10 @@ from tests.integrations.kubernetes.metal3.serving import Namespace, operator_in,
 VERBS = {"take": "allocate", "moved": "modify_holding", "go": "release"}
 FAULTS = {(verb, f"{story}-{moment.value}"): moment for story, verb in VERBS.items() for moment in Moment}
 MOVED = {"moved-before": "10.9.0.27", "moved-after": "10.9.0.28", "moved-late": "10.9.0.29"}
+MARKED = [f"marked-{moment.value}" for moment in Moment]
+NOTES = {
+    (note, claim): moment for note in ("note_moved", "note_stays") for claim, moment in zip(MARKED, Moment, strict=True)
+}
 GOING = [f"go-{moment.value}" for moment in Moment]
 TAKING = [f"take-{moment.value}" for moment in Moment]
 
@@ -81,3 +86,37 @@ def test_kd17_every_write_in_the_ledger_fails_and_is_done_once(
         assert ends[0] == "claim deleted"
         assert ends[1:] in ([], [None])  # what the claim has that was made again
     assert {str(each.owner) for each in ledger.holdings(NETWORK)} == held(ledger).keys()
+
+
+def mark(place: Namespace, name: str, value: str | None) -> None:
+    """Mark a claim as a move does before it deletes it, or take the mark off."""
+    place.patch(IP_CLAIM, name, {"metadata": {"annotations": {DELETE_FOR_MOVE: value}}})
+
+
+def noted(place: Namespace, ledger: tenure.Ledger) -> list[str]:
+    """Return the marked claims whose holdings say that they are on their way."""
+    found = {str(each.owner): each.labels for each in ledger.holdings(NETWORK)}
+    return [name for name in MARKED if MOVED_FROM in found[owner("east", place, name)]]
+
+
+def test_kd17_every_note_of_a_move_in_the_ledger_fails_and_is_right_in_the_end(
+    kube: KubeServer, unserved: Namespace, ledger: tenure.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the move was killed, so that the claim stays, and the word that it goes arrives after that."""
+    place, faults = unserved, LedgerFaults(dict(NOTES))
+    monkeypatch.setattr(open_ledgers, "_open", faults.open)
+    with operator_in(kube, place.name, webhooks=False, orphan_grace_s=1.0):
+        bound_pool(place, "east")
+        for name in MARKED:
+            place.claim(name)
+        had = {owner("east", place, name): place.ip(name) for name in MARKED}
+        for name in MARKED:
+            mark(place, name, "")
+        until(lambda: noted(place, ledger) == MARKED)
+        for name in MARKED:
+            mark(place, name, None)
+        until(lambda: faults.arrived == ["marked-late"] * 2)
+        until(lambda: noted(place, ledger) == [])
+
+    assert faults.wanted == {}
+    assert held(ledger).items() >= had.items()
