@@ -468,6 +468,26 @@ def test_ks7_claims_are_named_by_the_host_by_option_so_that_fixed_addresses_reac
         until(bare_park.none_left)
 
 
+def test_6_9_ks7_a_host_of_a_sticky_pool_gets_its_former_address_after_another_machine_came(
+    bare_park: MachinePark,
+) -> None:
+    """No pre-allocation is needed: the claim has the host's name again, whichever machine is on it."""
+    bare_park.cluster()
+    bare_park.pool("p", "10.0.0.1-10.0.0.9", prefix=24, tenure={"sticky": True})
+    bare_park.template("t", networkData=networks("p"))
+    with rendering_in(bare_park.server, bare_park.name, claims_by_host=True):
+        bare_park.machine("first", "rack1-u1", "t")
+        assert addresses_of(bare_park, "first") == ["10.0.0.1"]
+        bare_park.remove_machine("first")
+        bare_park.gone(IP_CLAIM, "rack1-u1-p")
+        bare_park.machine("between", "rack1-u2", "t")
+        assert addresses_of(bare_park, "between") == ["10.0.0.2"]
+        bare_park.machine("again", "rack1-u1", "t")
+
+        assert addresses_of(bare_park, "again") == ["10.0.0.1"]
+        assert {key_of(each)[1] for each in bare_park.all(IP_CLAIM)} == {"rack1-u1-p", "rack1-u2-p"}
+
+
 def test_ks7_a_machine_that_is_given_another_host_lets_go_of_the_claim_by_the_former(bare_park: MachinePark) -> None:
     bare_park.cluster()
     bare_park.pool("p", "10.0.0.1-10.0.0.1", prefix=24)
