@@ -36,6 +36,7 @@ MODULE_PATH = re.compile(
     r"`((?:kernel|ports|service|stores|wire|client|interchange|integrations|doors|testing)/[\w./*]+)"
 )
 PLACEHOLDERS = ("NAME", "NOUN")
+PICTURE = re.compile(r"!\[[^\]]+\]\(([^)\s]+)\)")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -204,6 +205,12 @@ def test_links_lead_somewhere(path: Path) -> None:
     targets = [target for target in LINK.findall(path.read_text("utf-8")) if "://" not in target]
 
     assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def test_every_picture_is_shown_on_a_page() -> None:
+    shown = {(page.parent / target).resolve() for page in PAGES for target in PICTURE.findall(page.read_text("utf-8"))}
+
+    assert sorted(set((ROOT / "docs" / "pictures").iterdir()) - shown) == []
 
 
 def test_modules_that_pages_name_exist() -> None:
