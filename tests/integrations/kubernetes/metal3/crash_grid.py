@@ -51,7 +51,8 @@ class GridCell(Cell):
 def cell_of(story: str, number: int, *moments: Moment) -> GridCell:
     """Return the cell in which a write of a story fails, and fails again at each further moment."""
     words = "".join(moment.value for moment in moments)
-    return GridCell(f"{story.replace('-', '')}{number}{words}", number, moments, story=story)
+    name = f"{story.replace('-', '')}{number}{words}"
+    return GridCell(name, number, moments, target=EVERY_STORY[story].target.format(cell=name), story=story)
 
 
 def cells_of(story: str, number: int) -> list[GridCell]:

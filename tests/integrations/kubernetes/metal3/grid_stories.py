@@ -222,9 +222,24 @@ class Story:
     """The letters of claims whose objects are not those from before; nobody else may lose an object."""
     beside: Step = nothing
     """What happens as soon as an operator has come so far, be it the first or one that took over."""
+    target: str = ""
+    """The only write of a story, which fails whatever comes before it: on a busy server a pool's status does."""
 
 
 A, B = {"a": "10.0.0.1"}, {"b": "10.0.0.2"}
+
+
+def patched(kind: ResourceType, ending: str) -> str:
+    """Return the write that changes the metadata of an object of a cell, as ``WriteFaults`` names it."""
+    return f"patch metadata of {kind.plural} {{cell}}{ending}"
+
+
+def killed_move(kind: ResourceType, ending: str) -> Story:
+    """Return the story of a mark that a killed move left on an object of a cell."""
+    marks = partial(mark, kind=kind, ending=ending)
+    return Story(two_served, marks, ends_with={**A, **B}, target=patched(kind, ending))
+
+
 STORIES = {
     "take": Story(one_served, claim_new, ends_with={**A, "c": "10.0.0.2"}),
     "take-batch": Story(nothing, two_served, ends_with={**A, **B}),
@@ -250,10 +265,10 @@ STORIES = {
     "adopt-moved": Story(one_served, claim_moved_in, ends_with={**A, "c": "10.0.0.4"}),
     "adopt-again": Story(one_served, force_removed, ends_with=A, made_again="a"),
     "move-let": Story(one_served, claim_in_pause, beside=go_on_when_let, ends_with={**A, "c": "10.0.0.2"}),
-    "move-named": Story(two_served, pause_unnamed, at_last=go_on, ends_with={**A, **B}),
-    "move-killed-pool": Story(two_served, partial(mark, kind=IP_POOL, ending=""), ends_with={**A, **B}),
-    "move-killed-claim": Story(two_served, partial(mark, kind=IP_CLAIM, ending="-b"), ends_with={**A, **B}),
-    "move-killed-address": Story(two_served, partial(mark, kind=IP_ADDRESS, ending="-10-0-0-2"), ends_with={**A, **B}),
+    "move-named": Story(two_served, pause_unnamed, at_last=go_on, ends_with={**A, **B}, target=patched(IP_CLAIM, "-b")),
+    "move-killed-pool": killed_move(IP_POOL, ""),
+    "move-killed-claim": killed_move(IP_CLAIM, "-b"),
+    "move-killed-address": killed_move(IP_ADDRESS, "-10-0-0-2"),
 }
 
 
