@@ -96,7 +96,7 @@ class Stage:
     """Stops the operators."""
     sent: list[SentWrite] = field(default_factory=list)
     """All that the operators have sent."""
-    _beside: list[asyncio.Task[None]] = field(default_factory=list)
+    _beside: list[asyncio.Future[None]] = field(default_factory=list)
     """What users do who wait for an operator to come so far."""
 
     async def begin(self, *, is_foreign: bool) -> None:
@@ -117,7 +117,7 @@ class Stage:
     async def _play(self, cell: GridCell) -> None:
         story = EVERY_STORY[cell.story]
         await story.act(self.user, cell.name)
-        self._beside.append(asyncio.create_task(story.beside(self.user, cell.name)))
+        self._beside.append(asyncio.ensure_future(story.beside(self.user, cell.name)))
         await _until(cell, lambda: cell.is_beyond or cell.is_dead or cell.is_met)
         await story.then(self.user, cell.name)
 
