@@ -270,7 +270,7 @@ class AsyncVMPool:
         """Return how the pool stands, as it is stored; nothing is created. Cost: one read."""
         self._looks("status")
         document = await self.read()
-        return replace(status_of(document, self.settings), mode=self.places.mode)
+        return status_of(document, self.settings, self.places.mode)
 
     async def verify(self) -> tuple[PoolFinding, ...]:
         """Return what a repair would put right, or report; nothing is written. Cost: one read."""

@@ -187,10 +187,14 @@ class VMPoolSettings:
 
     @property
     def warnings(self) -> tuple[str, ...]:
+        """Return what an operator should know of a pool in the mode that the settings name."""
+        return self.warnings_in(self.pool_mode)
+
+    def warnings_in(self, mode: str) -> tuple[str, ...]:
         """Return what an operator should know before it bites: what was left out of the list, and its size (VS5)."""
         count = len(self.line.ips)
         said = list(self.remarks)
-        if self.pool_mode != "configmap":
+        if mode != "configmap":
             return tuple(said)
         if count > COMFORTABLE_IPS:
             said.append(
