@@ -74,14 +74,17 @@ class VMInstances:
     keeps_unclean: bool = False
     """Whether a VM whose cleanup fails stays allocated, for the agent to try again; else it is released (case 80)."""
     cleanup_timeout_s: float = TIMEOUT_S
+    send_timeout_s: float = TIMEOUT_S
+    """How long making the user data and sending it may take together."""
 
     def __post_init__(self) -> None:
         check_seconds(self.cleanup_timeout_s, "cleanup_timeout_s")
+        check_seconds(self.send_timeout_s, "send_timeout_s")
 
     async def create(
         self, pod_name: str, sandbox_id: str, user_data: UserData, *, pod_namespace: str = ""
     ) -> VMInstance:
-        """Allocate a VM for a pod and send it its user data; give the VM back if that fails.
+        """Allocate a VM for a pod and send it its user data; give the VM back if that fails or takes too long.
 
         A VM that the same pod and sandbox had before this call stays theirs: it may be alive.
         """
@@ -89,12 +92,13 @@ class VMInstances:
         is_first = await self.pool.get(id) is None
         allocation = await self.pool.allocate(id, pod_name, pod_namespace, probe=self.probe)
         try:
-            await self.send(allocation, await _made(user_data))
+            async with asyncio.timeout(self.send_timeout_s):
+                await self.send(allocation, await _made(user_data))
         except BaseException as error:
             is_rolled_back = is_first and await asyncio.shield(self._rolled_back(allocation))
             if not isinstance(error, Exception):
                 raise
-            raise InstanceFailed(allocation, str(error) or repr(error), is_rolled_back=is_rolled_back) from error
+            raise InstanceFailed(allocation, self._cause(error), is_rolled_back=is_rolled_back) from error
         return VMInstance(allocation.ip, f"byom-{allocation.ip}", (allocation.ip,), allocation)
 
     async def delete(self, instance_id: str) -> bool:
@@ -116,6 +120,12 @@ class VMInstances:
             return False
         return await self.pool.deallocate(allocation.allocation_id)
 
+    def _cause(self, error: Exception) -> str:
+        """Say why a VM has not got its user data."""
+        # Its own time-outs have words of their own; ours says how long was waited.
+        is_late = isinstance(error, TimeoutError)
+        return str(error) or (f"it took longer than {self.send_timeout_s:g} s" if is_late else repr(error))
+
     async def _cleaned(self, allocation: VMAllocation) -> str:
         """Clean a VM up; return why it could not be."""
         if self.cleanup is None:
@@ -131,8 +141,11 @@ class VMInstances:
 
     async def _rolled_back(self, allocation: VMAllocation) -> bool:
         """Give a VM back whose instance failed; return whether that was done. The VM may have half of its files."""
-        await self._cleaned(allocation)
+        cause = await self._cleaned(allocation)
         try:
+            if cause and self.keeps_unclean:
+                await self._note_failure(allocation, cause)
+                return False
             await self.pool.deallocate(allocation.allocation_id)
         except TenureError as error:
             audit(

@@ -13,7 +13,7 @@ from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tenure.integrations.vmpool.vm_instances import InstanceFailed, VMInstances, send_by_sftp
 from tenure.kernel.errors import Invalid
 from tests.infrastructure.free_port import free_port
-from tests.integrations.vmpool.machines.sftp_server import SftpVM, sftp_vm
+from tests.integrations.vmpool.machines.sftp_server import SftpVM, StalledFiles, sftp_vm
 from tests.integrations.vmpool.recovery.recovery_stage import IPS, RecoveryStage, entry
 from tests.integrations.vmpool.vms import FakeVM
 
@@ -74,6 +74,49 @@ async def test_case_79_a_cancelled_creation_is_rolled_back(stage: RecoveryStage)
             await creating
 
     assert stage.fill() == (3, 0)
+
+
+async def test_case_79_a_vm_that_stalls_after_the_login_is_given_back_in_time(
+    stage: RecoveryStage, tmp_path: Path
+) -> None:
+    async with sftp_vm(tmp_path, StalledFiles) as stalled, stage.pool(pool_ips=HERE) as pool:
+        send, reboot = send_by_sftp(stalled.access), sftp_reboot(stalled.access)
+        instances = VMInstances(pool, send, reboot, send_timeout_s=0.5, cleanup_timeout_s=0.5)
+        async with asyncio.timeout(10):
+            with pytest.raises(InstanceFailed, match=r"127\.0\.0\.1: it took longer than 0\.5 s$") as caught:
+                await instances.create("pod1", "s1", "#cloud-config\n")
+
+    assert caught.value.is_rolled_back
+    assert stage.fill() == (1, 0)
+
+
+async def test_a_time_out_of_the_sending_has_its_own_words(stage: RecoveryStage) -> None:
+    async def late(allocation: VMAllocation, content: bytes) -> None:
+        raise TimeoutError("no answer from the gateway")
+
+    async with stage.pool() as pool:
+        with pytest.raises(InstanceFailed, match=r"no answer from the gateway$"):
+            await VMInstances(pool, late).create("pod1", "s1", "")
+
+
+async def test_a_time_out_that_is_none_is_refused(stage: RecoveryStage) -> None:
+    async with stage.pool() as pool:
+        with pytest.raises(Invalid, match="send_timeout_s"):
+            VMInstances(pool, accept, send_timeout_s=0)
+
+
+async def test_case_79_where_it_is_asked_for_a_vm_that_the_rollback_cannot_clean_stays_and_is_noted(
+    stage: RecoveryStage,
+) -> None:
+    async with stage.pool() as pool:
+        with pytest.raises(InstanceFailed, match="is still allocated to 'pod1-s1'") as caught:
+            await VMInstances(pool, refuse, refuse, keeps_unclean=True).create("pod1", "s1", "")
+
+    assert not caught.value.is_rolled_back
+    assert stage.fill() == (2, 1)
+    [(ip, noted)] = stage.notes()["cleanupFailed"].items()
+    assert (ip, noted["id"], noted["tries"]) == (caught.value.allocation.ip, "pod1-s1", 1)
+    assert "no route to host" in noted["cause"]
 
 
 async def test_case_79_an_instance_that_was_there_before_is_not_rolled_back(stage: RecoveryStage) -> None:
