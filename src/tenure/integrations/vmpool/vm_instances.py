@@ -133,10 +133,8 @@ class VMInstances:
         outcome = await run_cleanup(self.cleanup, allocation, self.cleanup_timeout_s)
         if self.pool.meter is not None:
             self.pool.meter.cleaned(not outcome.cause, outcome.seconds)
-        audit(
-            PoolEvent.CLEANUP, node=allocation.node_name, id=allocation.allocation_id, ip=allocation.ip,
-            result="failed" if outcome.cause else "ok", cause=outcome.cause,
-        )  # fmt: skip
+        result = "failed" if outcome.cause else "ok"
+        audit(PoolEvent.CLEANUP, **_about(allocation), attempt=1, result=result, cause=outcome.cause)
         return outcome.cause
 
     async def _rolled_back(self, allocation: VMAllocation) -> bool:
@@ -148,25 +146,29 @@ class VMInstances:
                 return False
             await self.pool.deallocate(allocation.allocation_id)
         except TenureError as error:
-            audit(
-                PoolEvent.FAILED, operation="rollback", node=allocation.node_name, id=allocation.allocation_id,
-                ip=allocation.ip, cause=error,
-            )  # fmt: skip
+            audit(PoolEvent.FAILED, operation="rollback", **_about(allocation), cause=error)
             return False
         return True
 
     async def _note_failure(self, allocation: VMAllocation, cause: str) -> None:
         id, ip = allocation.allocation_id, allocation.ip
 
-        def decide(document: PoolDocument) -> PoolChange[None]:
+        def decide(document: PoolDocument) -> PoolChange[int]:
+            noted = document.notes.cleanup_failed
+            tries = noted[ip].tries + 1 if ip in noted else 1
             if id not in document.state.allocated:
-                return PoolChange(None)
-            failed = dict(document.notes.cleanup_failed)
-            failed[ip] = CleanupFailure(id, cause, datetime.now(UTC), failed[ip].tries + 1 if ip in failed else 1)
-            return PoolChange(None, notes=replace(document.notes, cleanup_failed=failed))
+                return PoolChange(tries)
+            failed = {**noted, ip: CleanupFailure(id, cause, datetime.now(UTC), tries)}
+            return PoolChange(tries, notes=replace(document.notes, cleanup_failed=failed))
 
-        await self.pool.change("note", decide, about={"node": allocation.node_name, "id": id, "ip": ip})
-        audit(PoolEvent.CLEANUP_FAILED, node=allocation.node_name, id=id, pod=allocation.pod_name, ip=ip, cause=cause)
+        tries = await self.pool.change("note", decide, about=_about(allocation))
+        audit(PoolEvent.CLEANUP_FAILED, **_about(allocation), attempt=tries, cause=cause)
+
+
+def _about(allocation: VMAllocation) -> dict[str, str]:
+    """Return what the audit says of an allocation."""
+    pod = f"{allocation.pod_namespace}/{allocation.pod_name}" if allocation.pod_namespace else allocation.pod_name
+    return {"node": allocation.node_name, "id": allocation.allocation_id, "pod": pod, "ip": allocation.ip}
 
 
 async def _made(user_data: UserData) -> bytes:

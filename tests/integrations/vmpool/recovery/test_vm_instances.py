@@ -1,6 +1,7 @@
 """Instances on a pool: cases 79 to 81 by number, with a real sftp server in the place of the VM."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -169,6 +170,21 @@ async def test_case_80_where_it_is_asked_for_an_unclean_vm_stays_and_is_noted(st
     assert stage.fill() == (2, 1)
     noted = stage.notes()["cleanupFailed"]["10.0.0.1"]
     assert (noted["id"], noted["tries"]) == ("a", 2)
+
+
+async def test_vs6_the_cleanup_of_an_instance_has_a_line_with_its_pod_and_attempt(
+    stage: RecoveryStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.put([entry("a", "10.0.0.1")], IPS[1:])
+    async with stage.pool() as pool:
+        with caplog.at_level(logging.INFO, "tenure.vmpool"):
+            instances = VMInstances(pool, accept, refuse, keeps_unclean=True)
+            await instances.delete("10.0.0.1")
+            await instances.delete("10.0.0.1")
+
+    said = [each for each in caplog.messages if "VM cleanup" in each or "failed cleanup" in each]
+    assert all(" id=a pod=ns/pod-of-a ip=10.0.0.1 attempt=" in each for each in said)
+    assert [each.rpartition("attempt=")[2][0] for each in said] == ["1", "1", "1", "2"]
 
 
 async def test_case_81_a_vm_that_does_not_answer_is_an_error_and_nothing_is_written(stage: RecoveryStage) -> None:
