@@ -115,6 +115,8 @@ class BookPlace:
                 taken = await self.book.take(new_entry(request), self._offers(request, call))
                 if taken is None and await self._has_healed():
                     taken = await self.book.take(new_entry(request), self._offers(request, call))
+                is_old = taken is not None and not taken.is_new
+                noted = await self.read_notes() if is_old else PoolNotes()
             if taken is None:
                 call.word = "exhausted"
                 raise VMPoolExhausted(in_use=len(self._held))
@@ -126,7 +128,7 @@ class BookPlace:
             call.attempts = taken.tries
             call.word = "new" if taken.is_new else "existing"
             if not taken.is_new:
-                check_not_failed(taken.entry, await self.read_notes())
+                check_not_failed(taken.entry, noted)
             audit(event, **about, ip=taken.entry.ip, attempt=taken.tries)
             return without_generation(taken.entry)
 
