@@ -9,7 +9,7 @@ from bench.__main__ import read_arguments
 from bench.cases import Case, Pair
 from bench.claims_picture import LINES, draw_claims, picture_lines
 from bench.crew import Sample, Sustained
-from bench.kubernetes_cases import BURST_SHARE, PEERS, SWEPT, kubernetes_pairs
+from bench.kubernetes_cases import BURST_SHARE, NODES, PEERS, SWEPT, VM_POOL_IPS, VM_POOL_TIMEOUT_S, kubernetes_pairs
 from bench.kubernetes_claims import SweepPoint
 from bench.kubernetes_measuring import measure_kubernetes, measure_sweep
 from bench.measuring import Measured, Progress
@@ -49,6 +49,24 @@ def test_the_bars_are_those_that_were_promised() -> None:
         ("kubernetes-claims-20000", "rate"): (">=", 0.8),
         ("kubernetes-claims-20000", "peak_mb"): ("<=", 64.5),
     }
+
+
+def test_vs11_the_bars_of_vm_pools_are_those_that_were_promised() -> None:
+    bars = {
+        each.name: {promise.measure: (promise.relation, promise.limit) for promise in each.promises}
+        for each in kubernetes_pairs(quick=False, claims=500)
+        if each.name.startswith("kubernetes-vmpool") and each.promises
+    }
+
+    none_fails = {"failed_share": ("<=", 0.0)}
+    assert bars == {
+        "kubernetes-vmpool-burst": none_fails,
+        "kubernetes-vmpool-loop": none_fails,
+        "kubernetes-vmpool-per-ip": {"rate": (">=", 0.3), **none_fails, "retries": ("<=", 0.5)},
+        "kubernetes-vmpool-shards": none_fails,
+        "kubernetes-vmpool-ledger": none_fails,
+    }
+    assert (NODES, VM_POOL_IPS, VM_POOL_TIMEOUT_S) == (50, 1000, 60.0)
 
 
 @pytest.mark.parametrize(("p99_s", "verdict"), [(15.0, "ok"), (15.1, "ABOVE")])

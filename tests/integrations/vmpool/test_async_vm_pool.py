@@ -272,6 +272,7 @@ async def test_case_39_a_list_is_a_copy(stage: PoolStage) -> None:
     assert len(await pool.list()) == 2
 
 
+@pytest.mark.usefixtures("nameless")
 async def test_case_51_without_a_node_name_nothing_is_allocated(stage: PoolStage) -> None:
     pool = await stage.pool(*TWO, node_name="")
     with pytest.raises(NodeNameUnknown, match=r"^unable to determine node name: "):

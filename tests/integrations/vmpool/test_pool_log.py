@@ -5,8 +5,10 @@ import logging
 
 import pytest
 
+from tenure.integrations.vmpool.modes.cell_allocations import CellAllocations
 from tenure.integrations.vmpool.pool_errors import VMPoolExhausted
 from tenure.integrations.vmpool.pool_log import LOG, PoolEvent, audit
+from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tests.integrations.vmpool.pool_stage import TWO, PoolStage, loses_answers, refuses, state_with
 
 
@@ -77,6 +79,46 @@ async def test_vs6_releases_refusals_and_repairs(stage: PoolStage, lines: pytest
     [released] = fields(lines, PoolEvent.RELEASED)
     assert released == {"node": "node-1", "id": "a", "pod": "web-0", "ip": first.ip, "attempt": 1}
     assert fields(lines, PoolEvent.NOT_FOUND)[0]["id"] == "a"
+
+
+@pytest.mark.parametrize("mode", ["configmap", "per-ip"])
+async def test_vs6_a_release_and_its_repetition_say_which_attempt_they_were(
+    stage: PoolStage, lines: pytest.LogCaptureFixture, mode: str
+) -> None:
+    pool = await stage.pool(*TWO, pool_mode=mode)
+    found = await pool.allocate("a", "web-0")
+    await pool.deallocate("a")
+    await pool.deallocate("a")
+
+    attempts = [each for each in fields(lines, PoolEvent.ATTEMPT) if each["operation"] == "deallocate"]
+    assert [(each["node"], each["id"], each["attempt"]) for each in attempts] == [("node-1", "a", 1)] * 2
+    [released] = fields(lines, PoolEvent.RELEASED)
+    assert released == {"node": "node-1", "id": "a", "pod": "web-0", "ip": found.ip, "attempt": 1}
+    [not_found] = fields(lines, PoolEvent.NOT_FOUND)
+    assert (not_found["node"], not_found["id"], not_found["attempt"]) == ("node-1", "a", 1)
+
+
+async def test_vs6_a_race_that_a_release_has_lost_is_a_conflict_with_its_resolution(
+    stage: PoolStage, lines: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, other = [await stage.pool(*TWO, pool_mode="per-ip") for _ in range(2)]
+    await pool.allocate("a")
+    drop = CellAllocations.drop
+
+    async def overtaken(book: CellAllocations, entry: VMAllocation) -> bool:
+        monkeypatch.undo()
+        await other.deallocate("a")
+        await other.allocate("a", "another-pod")
+        return await drop(book, entry)
+
+    monkeypatch.setattr(CellAllocations, "drop", overtaken)
+    await pool.deallocate("a")
+
+    [conflict] = fields(lines, PoolEvent.CONFLICT)
+    assert (conflict["operation"], conflict["id"], conflict["attempt"]) == ("deallocate", "a", 1)
+    [resolved] = fields(lines, PoolEvent.RESOLVED)
+    assert (resolved["operation"], resolved["id"], resolved["attempt"]) == ("deallocate", "a", 2)
+    assert [each["attempt"] for each in fields(lines, PoolEvent.RELEASED)] == [1, 2]
 
 
 async def test_vs6_a_lost_answer_that_is_settled_has_a_line(stage: PoolStage, lines: pytest.LogCaptureFixture) -> None:

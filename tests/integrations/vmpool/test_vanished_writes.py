@@ -3,14 +3,20 @@
 import asyncio
 import json
 import logging
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
 from tenure.integrations.vmpool.config_map_swap import STATE_KEY
-from tenure.integrations.vmpool.vanished_writes import VanishedVerdict
+from tenure.integrations.vmpool.pool_document import PoolDocument
+from tenure.integrations.vmpool.state.pool_notes import HistoryLine, PoolNotes
+from tenure.integrations.vmpool.state.pool_state import PoolState, VMAllocation
+from tenure.integrations.vmpool.state.state_repair import PoolLine
+from tenure.integrations.vmpool.vanished_writes import VanishedVerdict, returned_lines
 from tests.integrations.vmpool.pool_stage import SIX, TWO, PoolStage, entry, state_with
 
+BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 HUNDRED = tuple(f"10.0.0.{last}" for last in range(1, 101))
 
 
@@ -182,3 +188,25 @@ async def test_vd8_beside_a_manager_that_overwrites_nothing_vanishes_silently(st
     assert missing <= told
     assert pool.vanished
     assert len(set(stored.values())) == len(stored)
+
+
+@pytest.mark.parametrize(
+    ("ip", "allocated_s", "is_returned"),
+    [("10.0.0.1", 0, True), ("10.0.0.1", 9, True), ("10.0.0.1", 11, False), ("10.0.0.2", 0, False)],
+)
+def test_vd8_an_entry_that_is_older_than_our_release_is_the_one_that_was_released(
+    ip: str, allocated_s: int, is_returned: bool
+) -> None:
+    released = HistoryLine(BEGAN + timedelta(seconds=10), "deallocate", "a", "10.0.0.1", "node-1")
+    found = VMAllocation("a", ip, "node-9", allocated_at=BEGAN + timedelta(seconds=allocated_s))
+    document = PoolDocument(PoolState({"a": found}, ()), PoolNotes(history=(released,)), is_there=True)
+
+    assert returned_lines(document, PoolLine(("10.0.0.1", "10.0.0.2"))) == ([released] if is_returned else [])
+
+
+def test_vd8_what_tenure_has_allocated_again_has_not_returned() -> None:
+    lines = [HistoryLine(BEGAN, did, "a", "10.0.0.1", "node-1") for did in ("allocate", "deallocate", "allocate")]
+    found = VMAllocation("a", "10.0.0.1", "node-1", allocated_at=BEGAN)
+    document = PoolDocument(PoolState({"a": found}, ()), PoolNotes(history=tuple(lines)), is_there=True)
+
+    assert returned_lines(document, PoolLine(("10.0.0.1",))) == []

@@ -26,8 +26,9 @@ from tenure.integrations.vmpool.modes.move_pool import MoveReport, move_alone
 from tenure.integrations.vmpool.modes.pool_fillers import without_generation
 from tenure.integrations.vmpool.modes.pool_place import PoolPlace
 from tenure.integrations.vmpool.modes.pool_places import LOOK_EVERY_S, PoolPlaces
-from tenure.integrations.vmpool.node_identity import find_node_identity, find_node_name
+from tenure.integrations.vmpool.node_identity import find_node_identity
 from tenure.integrations.vmpool.node_recovery import NodeRecovery, RecoveryMode, RecoveryReport
+from tenure.integrations.vmpool.pod_surroundings import find_node_name
 from tenure.integrations.vmpool.pool_changes import NoObserver, PoolObserver, now
 from tenure.integrations.vmpool.pool_decisions import (
     RepairReport,
@@ -41,7 +42,6 @@ from tenure.integrations.vmpool.pool_errors import (
     NO_CLIENT,
     NO_CONFIGURATION,
     BadArgument,
-    NodeNameUnknown,
     PoolStateMisplaced,
     PoolUnavailable,
     VMPoolExhausted,
@@ -97,7 +97,7 @@ class AsyncVMPool:
         client: ApiClient | None,
         settings: VMPoolSettings | None,
         *,
-        find_node_name: Callable[[], str] | None = None,
+        find_node_name: Callable[[], str] = find_node_name,
         observer: PoolObserver | None = None,
     ) -> None:
         if client is None and getattr(settings, "pool_mode", "") != "ledger":
@@ -125,7 +125,7 @@ class AsyncVMPool:
     ) -> AsyncIterator[Self]:
         """Give a pool with a client of its own: by a kubeconfig, or the service account of the pod."""
         async with ApiClient(find_credentials(kubeconfig, context), agent=AGENT) as client:
-            pool = cls(client, settings, find_node_name=find_node_name, observer=observer)
+            pool = cls(client, settings, observer=observer)
             try:
                 yield pool
             finally:
@@ -136,8 +136,6 @@ class AsyncVMPool:
         """Return the name of this node; raise ``NodeNameUnknown``."""
         if self.settings.node_name:
             return self.settings.node_name
-        if self._find_node_name is None:
-            raise NodeNameUnknown("set NODE_NAME, or the setting node_name")
         return check_node_name(self._find_node_name())
 
     async def allocate(
@@ -272,7 +270,7 @@ class AsyncVMPool:
         """Return how the pool stands, as it is stored; nothing is created. Cost: one read."""
         self._looks("status")
         document = await self.read()
-        return replace(status_of(document, self.settings), mode=self.places.mode)
+        return status_of(document, self.settings, self.places.mode)
 
     async def verify(self) -> tuple[PoolFinding, ...]:
         """Return what a repair would put right, or report; nothing is written. Cost: one read."""

@@ -1,19 +1,11 @@
-"""Which node this is: its name, the namespace of its pod, its boot, and whether another machine has its name (VD3)."""
+"""Which boot of which machine a node is, and whether another machine has its name (VD3)."""
 
-import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tenure.integrations.vmpool.pool_errors import NamespaceUnknown, NodeNameUnknown
+from tenure.integrations.vmpool.pod_surroundings import first_text
 from tenure.integrations.vmpool.state.pool_notes import NodeNote
-from tenure.integrations.vmpool.vm_pool_settings import DEFAULT_NAMESPACE
-
-NODE_NAME = "NODE_NAME"
-NODE_NAME_FILES = (Path("/etc/podinfo/nodename"), Path("/etc/hostname"))
-SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-POD_NAMESPACE = "POD_NAMESPACE"
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 """Of the kernel, so it is the same in every container of a node, and another one after each boot."""
@@ -38,42 +30,6 @@ class NodeIdentity:
     """Empty where the machine does not show it, as to a process that is not root."""
 
 
-def find_node_name(
-    named: str = "", *, environment: Mapping[str, str] | None = None, files: Sequence[Path] | None = None
-) -> str:
-    """Return the name of this node: as named, else by the environment, else by a file (case 70).
-
-    Raise ``NodeNameUnknown`` if none of them has one. A name of blanks is none (Go's manager takes it for a name).
-    """
-    surroundings = os.environ if environment is None else environment
-    files = NODE_NAME_FILES if files is None else files
-    name = named.strip() or surroundings.get(NODE_NAME, "").strip() or _first_text(files)
-    if not name:
-        tried = ", ".join(map(str, files))
-        raise NodeNameUnknown(f"tried the environment variable {NODE_NAME} and the files {tried}")
-    return name
-
-
-def find_namespace(
-    named: str = "",
-    *,
-    environment: Mapping[str, str] | None = None,
-    file: Path = SERVICE_ACCOUNT_NAMESPACE,
-    default: str | None = DEFAULT_NAMESPACE,
-) -> str:
-    """Return the namespace of the pool: as named, else that of this pod, else the default (cases 66 to 69).
-
-    A named one is used as it is, without a look at the pod. Raise ``NamespaceUnknown`` if there is no default.
-    """
-    if named:
-        return named
-    surroundings = os.environ if environment is None else environment
-    found = _first_text([file]) or surroundings.get(POD_NAMESPACE, "").strip() or default
-    if not found:
-        raise NamespaceUnknown(f"tried the file {file} and the environment variable {POD_NAMESPACE}")
-    return found
-
-
 def read_node_identity(
     node_name: str,
     *,
@@ -83,7 +39,7 @@ def read_node_identity(
 ) -> NodeIdentity:
     """Read what tells this boot of this node from any other; raise ``OSError`` where the kernel does not show it."""
     return NodeIdentity(
-        node_name, boot_id.read_text("utf-8").strip(), _booted_at(statistics), _first_text([system_id]).lower()
+        node_name, boot_id.read_text("utf-8").strip(), _booted_at(statistics), first_text([system_id]).lower()
     )
 
 
@@ -101,18 +57,6 @@ def _booted_at(statistics: Path) -> datetime:
         if line.startswith("btime "):
             return datetime.fromtimestamp(int(line.split()[1]), UTC)
     raise OSError(f"{statistics} does not say when the node was booted")
-
-
-def _first_text(files: Sequence[Path]) -> str:
-    """Return the text of the first file that has any, without the blanks around it."""
-    for file in files:
-        try:
-            text = file.read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError):
-            continue
-        if text:
-            return text
-    return ""
 
 
 def name_clash(noted: NodeNote | None, own: NodeIdentity) -> str:

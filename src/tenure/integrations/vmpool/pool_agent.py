@@ -48,7 +48,7 @@ from tenure.integrations.vmpool.sizing.size_decider import DeciderSettings, Size
 from tenure.integrations.vmpool.state.argument_checks import check_port, check_seconds
 from tenure.integrations.vmpool.state.go_json import whole_seconds
 from tenure.integrations.vmpool.state.pool_notes import CleanupFailure, NodeNote
-from tenure.integrations.vmpool.vanished_writes import gone_lines
+from tenure.integrations.vmpool.vanished_writes import gone_lines, returned_lines
 from tenure.kernel.errors import Conflict, Invalid, TenureError
 
 T = TypeVar("T")
@@ -117,8 +117,8 @@ class PoolAgent:
     reports: list[RecoveryReport] = field(default_factory=list)
     """Of the last recoveries and retries of this process."""
     _took_over: bool = False
-    _gone: frozenset[tuple[str, datetime]] = frozenset()
-    """Allocations that another manager took away, and that the log has said so of."""
+    _undone: frozenset[tuple[PoolEvent, str, datetime]] = frozenset()
+    """What another manager has undone, and the log has told: allocations, and releases, by id and time."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Look again and again until ``stop`` is set; errors are logged, and the next round tries again."""
@@ -152,7 +152,7 @@ class PoolAgent:
         if document.notes.problem:
             # Whether this boot was recovered is not known, and to note it is not possible: leave the VMs alone.
             raise Conflict(document.notes.problem)
-        self._report_gone(document)
+        self._report_undone(document)
         noted = document.notes.nodes.get(self.identity.node_name)
         start = self._start()
         if self._is_new(noted, start) and (reason := await self._why_asked(noted, is_proven=is_proven)):
@@ -171,13 +171,17 @@ class PoolAgent:
         await self.pool.repair()
         self.not_ready = {}
 
-    def _report_gone(self, document: PoolDocument) -> None:
-        """Write a line for each allocation that another manager took away, once."""
-        gone = {(line.allocation_id, line.at): line for line in gone_lines(document)}
-        for key, line in gone.items():
-            if key not in self._gone:
-                audit(PoolEvent.GONE, node=line.node_name, id=line.allocation_id, ip=line.ip, since=line.at.isoformat())
-        self._gone = frozenset(gone)
+    def _report_undone(self, document: PoolDocument) -> None:
+        """Write a line for each allocation, and for each release, that another manager has undone, once."""
+        found = {
+            PoolEvent.GONE: gone_lines(document),
+            PoolEvent.RETURNED: returned_lines(document, self.pool.settings.line),
+        }
+        undone = {(event, line.allocation_id, line.at): line for event, lines in found.items() for line in lines}
+        for key, line in undone.items():
+            if key not in self._undone:
+                audit(key[0], node=line.node_name, id=line.allocation_id, ip=line.ip, since=line.at.isoformat())
+        self._undone = frozenset(undone)
 
     def _keep(self, report: RecoveryReport) -> None:
         self.reports.append(report)

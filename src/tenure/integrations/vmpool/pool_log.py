@@ -32,6 +32,7 @@ class PoolEvent(enum.StrEnum):
     CLEANUP_FAILED = "NOT releasing IP due to failed cleanup"
     VANISHED = "vanished: another manager overwrote it"
     GONE = "gone: released by another manager, or overwritten"
+    RETURNED = "returned: released by Tenure, and there again: another manager wrote over it"
     REASSERTED = "asserted again after it had vanished"
     LOST = "lost: another id has the IP by now"
     MOVED = "pool moved to another mode"
@@ -44,8 +45,8 @@ LEVELS = {
     PoolEvent.ATTEMPT: logging.DEBUG, PoolEvent.READ: logging.DEBUG,
     PoolEvent.FAILED: logging.ERROR, PoolEvent.LOST: logging.ERROR,
     **dict.fromkeys(
-        (PoolEvent.VANISHED, PoolEvent.GONE, PoolEvent.REPAIRED, PoolEvent.CLEANUP_FAILED, PoolEvent.WARNING,
-         PoolEvent.EXHAUSTED, PoolEvent.RESIZE_FAILED), logging.WARNING),
+        (PoolEvent.VANISHED, PoolEvent.GONE, PoolEvent.RETURNED, PoolEvent.REPAIRED, PoolEvent.CLEANUP_FAILED,
+         PoolEvent.WARNING, PoolEvent.EXHAUSTED, PoolEvent.RESIZE_FAILED), logging.WARNING),
 }  # fmt: skip
 """Where it is not information."""
 

@@ -11,7 +11,7 @@ a VM that its owner gave back must not be taken again.
 
 import enum
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -172,11 +172,30 @@ def gone_lines(document: PoolDocument) -> list[HistoryLine]:
     Another manager has released them, or written over them. A process that still runs notices that of its own
     allocations, and asserts them again; what a process made that has ended is noticed by this alone (VD8).
     """
-    if document.notes.placement is not None and document.notes.placement.mode != "configmap":
-        return []
-    last = {line.allocation_id: line for line in document.notes.history if line.allocation_id}
     there = document.state.allocated
-    return [line for id, line in last.items() if line.did in ALLOCATIONS and id not in there]
+    return [line for line in _last_lines(document) if line.did in ALLOCATIONS and line.allocation_id not in there]
+
+
+def returned_lines(document: PoolDocument, pool: PoolLine) -> list[HistoryLine]:
+    """Return releases of the history whose allocations are there again: another manager wrote over them (VD8).
+
+    An allocation that is younger than the release is a new one. Both times are whole seconds, and a manager of today
+    may have allocated again within one: so what is found is told, and never released.
+    """
+    there = document.state.allocated
+    return [
+        line for line in _last_lines(document)
+        if line.did in RELEASES and (entry := there.get(line.allocation_id)) is not None
+        and (pool.spelled(entry.ip) or entry.ip) == (pool.spelled(line.ip) or line.ip)
+        and (entry.allocated_at is None or entry.allocated_at <= line.at)
+    ]  # fmt: skip
+
+
+def _last_lines(document: PoolDocument) -> Iterable[HistoryLine]:
+    """Return what was done last with each id, where other managers may write as well."""
+    if document.notes.placement is not None and document.notes.placement.mode != "configmap":
+        return ()
+    return {line.allocation_id: line for line in document.notes.history if line.allocation_id}.values()
 
 
 def _is_there(state: PoolState, pool: PoolLine, entry: VMAllocation) -> bool:

@@ -74,14 +74,17 @@ class VMInstances:
     keeps_unclean: bool = False
     """Whether a VM whose cleanup fails stays allocated, for the agent to try again; else it is released (case 80)."""
     cleanup_timeout_s: float = TIMEOUT_S
+    send_timeout_s: float = TIMEOUT_S
+    """How long making the user data and sending it may take together."""
 
     def __post_init__(self) -> None:
         check_seconds(self.cleanup_timeout_s, "cleanup_timeout_s")
+        check_seconds(self.send_timeout_s, "send_timeout_s")
 
     async def create(
         self, pod_name: str, sandbox_id: str, user_data: UserData, *, pod_namespace: str = ""
     ) -> VMInstance:
-        """Allocate a VM for a pod and send it its user data; give the VM back if that fails.
+        """Allocate a VM for a pod and send it its user data; give the VM back if that fails or takes too long.
 
         A VM that the same pod and sandbox had before this call stays theirs: it may be alive.
         """
@@ -89,12 +92,13 @@ class VMInstances:
         is_first = await self.pool.get(id) is None
         allocation = await self.pool.allocate(id, pod_name, pod_namespace, probe=self.probe)
         try:
-            await self.send(allocation, await _made(user_data))
+            async with asyncio.timeout(self.send_timeout_s):
+                await self.send(allocation, await _made(user_data))
         except BaseException as error:
             is_rolled_back = is_first and await asyncio.shield(self._rolled_back(allocation))
             if not isinstance(error, Exception):
                 raise
-            raise InstanceFailed(allocation, str(error) or repr(error), is_rolled_back=is_rolled_back) from error
+            raise InstanceFailed(allocation, self._cause(error), is_rolled_back=is_rolled_back) from error
         return VMInstance(allocation.ip, f"byom-{allocation.ip}", (allocation.ip,), allocation)
 
     async def delete(self, instance_id: str) -> bool:
@@ -116,6 +120,12 @@ class VMInstances:
             return False
         return await self.pool.deallocate(allocation.allocation_id)
 
+    def _cause(self, error: Exception) -> str:
+        """Say why a VM has not got its user data."""
+        # Its own time-outs have words of their own; ours says how long was waited.
+        is_late = isinstance(error, TimeoutError)
+        return str(error) or (f"it took longer than {self.send_timeout_s:g} s" if is_late else repr(error))
+
     async def _cleaned(self, allocation: VMAllocation) -> str:
         """Clean a VM up; return why it could not be."""
         if self.cleanup is None:
@@ -123,37 +133,42 @@ class VMInstances:
         outcome = await run_cleanup(self.cleanup, allocation, self.cleanup_timeout_s)
         if self.pool.meter is not None:
             self.pool.meter.cleaned(not outcome.cause, outcome.seconds)
-        audit(
-            PoolEvent.CLEANUP, node=allocation.node_name, id=allocation.allocation_id, ip=allocation.ip,
-            result="failed" if outcome.cause else "ok", cause=outcome.cause,
-        )  # fmt: skip
+        result = "failed" if outcome.cause else "ok"
+        audit(PoolEvent.CLEANUP, **_about(allocation), attempt=1, result=result, cause=outcome.cause)
         return outcome.cause
 
     async def _rolled_back(self, allocation: VMAllocation) -> bool:
         """Give a VM back whose instance failed; return whether that was done. The VM may have half of its files."""
-        await self._cleaned(allocation)
+        cause = await self._cleaned(allocation)
         try:
+            if cause and self.keeps_unclean:
+                await self._note_failure(allocation, cause)
+                return False
             await self.pool.deallocate(allocation.allocation_id)
         except TenureError as error:
-            audit(
-                PoolEvent.FAILED, operation="rollback", node=allocation.node_name, id=allocation.allocation_id,
-                ip=allocation.ip, cause=error,
-            )  # fmt: skip
+            audit(PoolEvent.FAILED, operation="rollback", **_about(allocation), cause=error)
             return False
         return True
 
     async def _note_failure(self, allocation: VMAllocation, cause: str) -> None:
         id, ip = allocation.allocation_id, allocation.ip
 
-        def decide(document: PoolDocument) -> PoolChange[None]:
+        def decide(document: PoolDocument) -> PoolChange[int]:
+            noted = document.notes.cleanup_failed
+            tries = noted[ip].tries + 1 if ip in noted else 1
             if id not in document.state.allocated:
-                return PoolChange(None)
-            failed = dict(document.notes.cleanup_failed)
-            failed[ip] = CleanupFailure(id, cause, datetime.now(UTC), failed[ip].tries + 1 if ip in failed else 1)
-            return PoolChange(None, notes=replace(document.notes, cleanup_failed=failed))
+                return PoolChange(tries)
+            failed = {**noted, ip: CleanupFailure(id, cause, datetime.now(UTC), tries)}
+            return PoolChange(tries, notes=replace(document.notes, cleanup_failed=failed))
 
-        await self.pool.change("note", decide, about={"node": allocation.node_name, "id": id, "ip": ip})
-        audit(PoolEvent.CLEANUP_FAILED, node=allocation.node_name, id=id, pod=allocation.pod_name, ip=ip, cause=cause)
+        tries = await self.pool.change("note", decide, about=_about(allocation))
+        audit(PoolEvent.CLEANUP_FAILED, **_about(allocation), attempt=tries, cause=cause)
+
+
+def _about(allocation: VMAllocation) -> dict[str, str]:
+    """Return what the audit says of an allocation."""
+    pod = f"{allocation.pod_namespace}/{allocation.pod_name}" if allocation.pod_namespace else allocation.pod_name
+    return {"node": allocation.node_name, "id": allocation.allocation_id, "pod": pod, "ip": allocation.ip}
 
 
 async def _made(user_data: UserData) -> bytes:

@@ -12,6 +12,7 @@ from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.machines.vm_return import StopEvent
 from tenure.integrations.vmpool.modes.move_pool import MoveReport
 from tenure.integrations.vmpool.node_recovery import RecoveryMode, RecoveryReport
+from tenure.integrations.vmpool.pod_surroundings import find_node_name
 from tenure.integrations.vmpool.pool_changes import PoolObserver
 from tenure.integrations.vmpool.pool_decisions import RepairReport
 from tenure.integrations.vmpool.state.ip_list import IPLike
@@ -38,7 +39,7 @@ class VMPool:
         kubeconfig: str | None = None,
         context: str | None = None,
         load: Loader | None = None,
-        find_node_name: Callable[[], str] | None = None,
+        find_node_name: Callable[[], str] = find_node_name,
         observer: PoolObserver | None = None,
     ) -> None:
         check_settings(settings)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, get_args
 
+from tenure.integrations.vmpool.pod_surroundings import find_namespace
 from tenure.integrations.vmpool.pool_errors import NO_POOL_IPS, PoolTooLarge
 from tenure.integrations.vmpool.retry_schedule import RETRY_MODES, RetryMode, RetrySchedule
 from tenure.integrations.vmpool.state.allocation_names import check_namespace, check_node_name, check_object_name
@@ -20,7 +21,6 @@ from tenure.integrations.vmpool.state.state_repair import OUTSIDE_RULES, Outside
 from tenure.integrations.vmpool.state.state_rules import PICK_RULES, PickRule
 from tenure.kernel.errors import Invalid
 
-DEFAULT_NAMESPACE = "confidential-containers-system"
 DEFAULT_CONFIG_MAP = "byom-ip-pool-state"
 LARGEST_CONFIG_MAP = 1_048_576
 """Bytes of all values of a ConfigMap together; the API server refuses one more."""
@@ -83,7 +83,8 @@ class VMPoolSettings:
 
     pool_ips: Sequence[str]
     """Each once, in any spelling; kept in canonical spelling."""
-    namespace: str = DEFAULT_NAMESPACE
+    namespace: str = field(default_factory=find_namespace)
+    """That of the pod, else the default."""
     config_map_name: str = DEFAULT_CONFIG_MAP
     operation_timeout_s: float = 30.0
     """How long a call may take, with all that it waits for."""
@@ -162,6 +163,7 @@ class VMPoolSettings:
         words: dict[str, Any] = {
             source.argument: value for source in SOURCES if (value := surroundings.get(source.variable, "").strip())
         } | {name: value for name, value in given.items() if value is not None}
+        words["namespace"] = find_namespace(words.get("namespace", ""), environment=surroundings)
         most = words.pop("max_range_ips", MAX_RANGE_IPS)
         ips = words.pop("pool_ips", "")
         if isinstance(ips, str):
@@ -185,10 +187,14 @@ class VMPoolSettings:
 
     @property
     def warnings(self) -> tuple[str, ...]:
+        """Return what an operator should know of a pool in the mode that the settings name."""
+        return self.warnings_in(self.pool_mode)
+
+    def warnings_in(self, mode: str) -> tuple[str, ...]:
         """Return what an operator should know before it bites: what was left out of the list, and its size (VS5)."""
         count = len(self.line.ips)
         said = list(self.remarks)
-        if self.pool_mode != "configmap":
+        if mode != "configmap":
             return tuple(said)
         if count > COMFORTABLE_IPS:
             said.append(

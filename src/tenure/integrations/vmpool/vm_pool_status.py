@@ -37,8 +37,8 @@ class VMPoolStatus:
     """Of the list of addresses that the pool keeps itself; 0: the list is the settings' (VS9)."""
 
 
-def status_of(document: PoolDocument, settings: VMPoolSettings) -> VMPoolStatus:
-    """Return how a pool stands. Cost: O(n) look-ups."""
+def status_of(document: PoolDocument, settings: VMPoolSettings, mode: str) -> VMPoolStatus:
+    """Return how a pool stands that is in a mode, whatever its settings name. Cost: O(n) look-ups."""
     state, notes = document.state, document.notes
     held = [entry for entry in state.allocated.values() if not is_held_back(entry)]
     spelled = [settings.line.spelled(entry.ip) for entry in held]
@@ -58,5 +58,6 @@ def status_of(document: PoolDocument, settings: VMPoolSettings) -> VMPoolStatus:
         size_bytes=document.size,
         is_there=document.is_there,
         list_generation=settings.line.generation,
-        warnings=(*settings.warnings, *problems),
+        warnings=(*settings.warnings_in(mode), *problems),
+        mode=mode,
     )

@@ -255,6 +255,7 @@ async def test_an_id_that_asks_again_within_a_second_is_known_by_its_request(eve
             return
 
 
+@pytest.mark.usefixtures("nameless")
 async def test_case_51_without_the_name_of_a_node_nothing_is_written(every: ModeStage) -> None:
     pool = await every.pool(*TWO, node_name="")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tenure.integrations.vmpool import vm_pool_settings
 from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
 from tenure.integrations.vmpool.modes.move_pool import MoveReport, move_alone, move_pool
 from tenure.integrations.vmpool.pool_errors import VMPoolExhausted
@@ -190,6 +191,21 @@ async def test_a_pool_that_is_in_the_seeds_mode_is_not_used_in_another_by_mistak
         await wrong.allocate("b")
 
     assert [each.allocation_id for each in await pool.list()] == ["a"]
+
+
+async def test_vs5_the_status_warns_by_the_mode_in_which_the_pool_is(
+    moving: ModeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vm_pool_settings, "COMFORTABLE_IPS", 5)
+    unset, named = await moving.pool(*SIX), await moving.pool(*SIX, pool_mode="per-ip")
+    await unset.move("per-ip")
+    away = [await pool.status() for pool in (unset, named)]
+    await unset.move("configmap")
+    home = [await pool.status() for pool in (unset, named)]
+
+    assert [(each.mode, each.warnings) for each in away] == [("per-ip", ())] * 2
+    assert [(each.mode, len(each.warnings)) for each in home] == [("configmap", 1)] * 2
+    assert all("6 addresses in one ConfigMap" in each.warnings[0] for each in home)
 
 
 async def test_a_pool_is_not_moved_to_two_modes_at_once(moving: ModeStage) -> None:

@@ -245,3 +245,30 @@ async def test_the_owner_of_a_claim_and_the_caller_that_gives_it_up_agree_whoeve
     assert [each.ip for each in await quick.list()] == [given[0].ip]
     assert await quick.get("id") == await slow.get("id") == given[0]
     assert (await quick.repair()).unfinished == 0
+
+
+async def test_vs1_a_repeated_allocation_ends_in_time_whichever_request_is_not_answered(cells: ModeStage) -> None:
+    """The last one reads whether a cleanup of the VM has failed."""
+    client = await cells.stage.client()
+    pool = await cells.pool(*SIX, client=client, operation_timeout_s=0.8)
+    await pool.allocate("id")
+    ends: list[bool] = []
+    for number in range(1, MOST_REQUESTS):
+        client.trouble = stops_at(number, stopped := asyncio.Event(), is_done=False)
+        async with asyncio.timeout(10):
+            ends.append(await is_served(pool))
+        if not stopped.is_set():
+            break
+    client.trouble = no_trouble
+
+    assert len(ends) > 1
+    assert ends == [False] * (len(ends) - 1) + [True]
+
+
+async def is_served(pool: AsyncVMPool) -> bool:
+    """Ask for the VM of an id; return whether there was an answer in time."""
+    try:
+        await pool.allocate("id")
+    except PoolUnavailable:
+        return False
+    return True

@@ -10,7 +10,6 @@ from typing import Any
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.credentials import from_kubeconfig
 from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
-from tenure.integrations.vmpool.node_identity import find_node_name
 from tenure.integrations.vmpool.pool_metrics import PoolMeter
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
 from tests.infrastructure.kube import KubeServer
@@ -103,7 +102,7 @@ class RecoveryStage:
         async with client(load) as opened:
             settings = self.settings(node, **given)
             meter = PoolMeter(settings.config_map_name, settings.line)
-            pool = AsyncVMPool(opened, settings, find_node_name=find_node_name, observer=meter)
+            pool = AsyncVMPool(opened, settings, observer=meter)
             try:
                 yield pool
             finally:

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ import pytest
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.resource_types import Object
-from tenure.integrations.vmpool import node_identity
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_cleanup import CleanupFunction, function_cleanup
 from tenure.integrations.vmpool.machines.vm_return import AwaitReturn, FixedWait
@@ -233,11 +231,8 @@ async def test_case_50_an_unparsable_ip_is_not_cleaned_up_goes_and_is_never_avai
     assert (state["allocatedIPs"], sorted(state["availableIPs"])) == ({}, sorted(IPS))
 
 
-async def test_case_51_without_a_node_name_nothing_is_written(
-    stage: RecoveryStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("NODE_NAME", raising=False)
-    monkeypatch.setattr(node_identity, "NODE_NAME_FILES", (tmp_path / "nodename",))
+@pytest.mark.usefixtures("nameless")
+async def test_case_51_without_a_node_name_nothing_is_written(stage: RecoveryStage) -> None:
     async with stage.pool(node="") as pool:
         with pytest.raises(NodeNameUnknown, match=r"^unable to determine node name"):
             await pool.recover(mode="release")

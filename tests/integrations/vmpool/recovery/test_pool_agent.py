@@ -493,3 +493,23 @@ async def test_vd8_an_allocation_of_a_process_that_has_ended_does_not_vanish_sil
     assert len(said) == 1
     assert "id=lost" in said[0]
     assert "node=node-2" in said[0]
+
+
+async def test_vd8_a_release_that_was_overwritten_is_told_once_and_not_made_again(
+    stage: RecoveryStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A manager of today writes back what it had read before the release."""
+    async with stage.pool("node-2") as pool:
+        await pool.allocate("kept")
+        await pool.allocate("given-back")
+        before = stage.state()
+        await pool.deallocate("given-back")
+    stage.set_state(before)
+    with caplog.at_level(logging.WARNING):
+        async with agent(stage, AgentSettings(), machine()) as looking:
+            for _ in range(3):
+                await looking.round(asyncio.Event())
+
+    [said] = [each for each in caplog.messages if "released by Tenure, and there again" in each]
+    assert "id=given-back" in said
+    assert sorted(stage.state()["allocatedIPs"]) == ["given-back", "kept"]

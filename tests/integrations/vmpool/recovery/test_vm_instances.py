@@ -1,6 +1,7 @@
 """Instances on a pool: cases 79 to 81 by number, with a real sftp server in the place of the VM."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tenure.integrations.vmpool.state.pool_state import VMAllocation
 from tenure.integrations.vmpool.vm_instances import InstanceFailed, VMInstances, send_by_sftp
 from tenure.kernel.errors import Invalid
 from tests.infrastructure.free_port import free_port
-from tests.integrations.vmpool.machines.sftp_server import SftpVM, sftp_vm
+from tests.integrations.vmpool.machines.sftp_server import SftpVM, StalledFiles, sftp_vm
 from tests.integrations.vmpool.recovery.recovery_stage import IPS, RecoveryStage, entry
 from tests.integrations.vmpool.vms import FakeVM
 
@@ -76,6 +77,49 @@ async def test_case_79_a_cancelled_creation_is_rolled_back(stage: RecoveryStage)
     assert stage.fill() == (3, 0)
 
 
+async def test_case_79_a_vm_that_stalls_after_the_login_is_given_back_in_time(
+    stage: RecoveryStage, tmp_path: Path
+) -> None:
+    async with sftp_vm(tmp_path, StalledFiles) as stalled, stage.pool(pool_ips=HERE) as pool:
+        send, reboot = send_by_sftp(stalled.access), sftp_reboot(stalled.access)
+        instances = VMInstances(pool, send, reboot, send_timeout_s=0.5, cleanup_timeout_s=0.5)
+        async with asyncio.timeout(10):
+            with pytest.raises(InstanceFailed, match=r"127\.0\.0\.1: it took longer than 0\.5 s$") as caught:
+                await instances.create("pod1", "s1", "#cloud-config\n")
+
+    assert caught.value.is_rolled_back
+    assert stage.fill() == (1, 0)
+
+
+async def test_a_time_out_of_the_sending_has_its_own_words(stage: RecoveryStage) -> None:
+    async def late(allocation: VMAllocation, content: bytes) -> None:
+        raise TimeoutError("no answer from the gateway")
+
+    async with stage.pool() as pool:
+        with pytest.raises(InstanceFailed, match=r"no answer from the gateway$"):
+            await VMInstances(pool, late).create("pod1", "s1", "")
+
+
+async def test_a_time_out_that_is_none_is_refused(stage: RecoveryStage) -> None:
+    async with stage.pool() as pool:
+        with pytest.raises(Invalid, match="send_timeout_s"):
+            VMInstances(pool, accept, send_timeout_s=0)
+
+
+async def test_case_79_where_it_is_asked_for_a_vm_that_the_rollback_cannot_clean_stays_and_is_noted(
+    stage: RecoveryStage,
+) -> None:
+    async with stage.pool() as pool:
+        with pytest.raises(InstanceFailed, match="is still allocated to 'pod1-s1'") as caught:
+            await VMInstances(pool, refuse, refuse, keeps_unclean=True).create("pod1", "s1", "")
+
+    assert not caught.value.is_rolled_back
+    assert stage.fill() == (2, 1)
+    [(ip, noted)] = stage.notes()["cleanupFailed"].items()
+    assert (ip, noted["id"], noted["tries"]) == (caught.value.allocation.ip, "pod1-s1", 1)
+    assert "no route to host" in noted["cause"]
+
+
 async def test_case_79_an_instance_that_was_there_before_is_not_rolled_back(stage: RecoveryStage) -> None:
     """The VM of a repeated request may be alive: to give it to another pod would be worse than to keep it."""
     async with stage.pool() as pool:
@@ -126,6 +170,21 @@ async def test_case_80_where_it_is_asked_for_an_unclean_vm_stays_and_is_noted(st
     assert stage.fill() == (2, 1)
     noted = stage.notes()["cleanupFailed"]["10.0.0.1"]
     assert (noted["id"], noted["tries"]) == ("a", 2)
+
+
+async def test_vs6_the_cleanup_of_an_instance_has_a_line_with_its_pod_and_attempt(
+    stage: RecoveryStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.put([entry("a", "10.0.0.1")], IPS[1:])
+    async with stage.pool() as pool:
+        with caplog.at_level(logging.INFO, "tenure.vmpool"):
+            instances = VMInstances(pool, accept, refuse, keeps_unclean=True)
+            await instances.delete("10.0.0.1")
+            await instances.delete("10.0.0.1")
+
+    said = [each for each in caplog.messages if "VM cleanup" in each or "failed cleanup" in each]
+    assert all(" id=a pod=ns/pod-of-a ip=10.0.0.1 attempt=" in each for each in said)
+    assert [each.rpartition("attempt=")[2][0] for each in said] == ["1", "1", "1", "2"]
 
 
 async def test_case_81_a_vm_that_does_not_answer_is_an_error_and_nothing_is_written(stage: RecoveryStage) -> None:

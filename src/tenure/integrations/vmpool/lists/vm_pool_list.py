@@ -9,6 +9,7 @@ from tenure.integrations.kubernetes.runtime.credentials import Loader, find_cred
 from tenure.integrations.vmpool.async_vm_pool import AGENT, AsyncVMPool
 from tenure.integrations.vmpool.lists.async_vm_pool_list import AsyncVMPoolList, PooledVM
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
+from tenure.integrations.vmpool.pod_surroundings import find_node_name
 from tenure.integrations.vmpool.state.ip_list import IPLike
 from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings
 from tenure.integrations.vmpool.vm_pool_status import VMPoolStatus
@@ -25,7 +26,7 @@ class VMPoolList:
         kubeconfig: str | None = None,
         context: str | None = None,
         load: Loader | None = None,
-        find_node_name: Callable[[], str] | None = None,
+        find_node_name: Callable[[], str] = find_node_name,
     ) -> None:
         credentials = load or find_credentials(kubeconfig, context)
         self._thread = LoopThread("pool list")

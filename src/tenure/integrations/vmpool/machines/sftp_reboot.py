@@ -3,6 +3,7 @@
 asyncssh comes with the extra ``vmpool``, and is imported when the first file is put.
 """
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -81,14 +82,25 @@ async def put_file(access: SftpAccess, ip: str, path: str, content: bytes) -> No
     asyncssh = _asyncssh()
     where = f"sftp {access.username}@{ip} port {access.port} {path}"
     try:
-        async with (
-            asyncssh.connect(ip, access.port, options=_options(access)) as connection,
-            connection.start_sftp_client() as sftp,
-            sftp.open(path, "wb") as file,
-        ):
-            await file.write(content)
+        async with asyncssh.connect(ip, access.port, options=_options(access)) as connection:
+            writing = asyncio.ensure_future(_write(connection, path, content))
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                # A VM that has stalled would not say goodbye either; without a connection the writing ends at once.
+                connection.abort()
+                await asyncio.gather(writing, return_exceptions=True)
+                raise
     except (asyncssh.Error, OSError, ValueError) as error:
         raise CleanupFailed(f"{where}: {error or type(error).__name__}") from error
+
+
+async def _write(connection: "asyncssh.SSHClientConnection", path: str, content: bytes) -> None:
+    """Write a file, and return when the VM has said that it is written; closing the connection ends the rest."""
+    sftp = await connection.start_sftp_client()
+    file = await sftp.open(path, "wb")
+    await file.write(content)
+    await file.close()
 
 
 def _options(access: SftpAccess) -> "asyncssh.SSHClientConnectionOptions":

@@ -110,11 +110,13 @@ class BookPlace:
         pod = f"{request.pod_namespace}/{request.pod_name}" if request.pod_name else ""
         about: dict[str, object] = {"node": request.node_name, "id": request.allocation_id, "pod": pod}
         with self._call("allocate", about) as call:
-            audit(PoolEvent.ATTEMPT, operation="allocate", **about)
+            audit(PoolEvent.ATTEMPT, operation="allocate", **about, attempt=1)
             async with self._in_time():
                 taken = await self.book.take(new_entry(request), self._offers(request, call))
                 if taken is None and await self._has_healed():
                     taken = await self.book.take(new_entry(request), self._offers(request, call))
+                is_old = taken is not None and not taken.is_new
+                noted = await self.read_notes() if is_old else PoolNotes()
             if taken is None:
                 call.word = "exhausted"
                 raise VMPoolExhausted(in_use=len(self._held))
@@ -122,12 +124,11 @@ class BookPlace:
             if taken.is_new:
                 self._pass_over(itertools.takewhile(lambda ip: ip != taken.entry.ip, call.offered), call)
                 self._close(taken.entry.ip)
-            if call.attempts > 1:
-                audit(PoolEvent.RESOLVED, operation="allocate", **about, attempt=call.attempts)
+            self._resolved(call)
             call.attempts = taken.tries
             call.word = "new" if taken.is_new else "existing"
             if not taken.is_new:
-                check_not_failed(taken.entry, await self.read_notes())
+                check_not_failed(taken.entry, noted)
             audit(event, **about, ip=taken.entry.ip, attempt=taken.tries)
             return without_generation(taken.entry)
 
@@ -149,22 +150,28 @@ class BookPlace:
                 audit(PoolEvent.WARNING, **about, warning=f"released, and not all of its notes were written: {error}")
             if ended is None:
                 call.word = "not_found"
-                audit(PoolEvent.NOT_FOUND, **about)
+                audit(PoolEvent.NOT_FOUND, **about, attempt=call.attempts)
                 return ()
             call.word = "released"
             self._held.discard(ended.ip)
             self._free = None
-            audit(PoolEvent.RELEASED, node=node_name, id=ended.allocation_id, pod=ended.pod_name, ip=ended.ip)
+            audit(
+                PoolEvent.RELEASED, node=node_name, id=ended.allocation_id, pod=ended.pod_name, ip=ended.ip,
+                attempt=call.attempts,
+            )  # fmt: skip
             return (without_generation(ended),)
 
     async def _end(self, call: _Call, allocation_id: str, ip: str) -> VMAllocation | None:
         """End the allocation of an id or a VM, and return it; nothing if there is none."""
         while True:
+            audit(PoolEvent.ATTEMPT, operation=call.operation, **call.about, attempt=call.attempts)
             found = await (self.book.of_id(allocation_id) if allocation_id else self.book.of_ip(ip))
             if found is None or is_nobodys(found):
                 return None
             if await self.book.drop(found):
+                self._resolved(call)
                 return found
+            self._lost(call)
             call.attempts += 1
 
     async def _forget_failure(self, ended: VMAllocation) -> None:
@@ -213,6 +220,7 @@ class BookPlace:
             async with self._in_time(timeout_s):
                 for attempt in range(1, 1 << 30):
                     call.attempts = attempt
+                    audit(PoolEvent.ATTEMPT, operation=operation, **about, attempt=attempt)
                     document, notes = await self._read()
                     # What this call has ended already is decided on as if it were there, and not ended again.
                     allocated = {**document.state.allocated, **ended}
@@ -220,9 +228,8 @@ class BookPlace:
                     change = decide(seen)
                     if await self._applied(seen, change, notes, ended):
                         break
-                    audit(PoolEvent.CONFLICT, operation=operation, **about, attempt=attempt)
-                    self.observer.conflict(operation)
-                    self.tally.add(CONFLICTS)
+                    self._lost(call)
+            self._resolved(call)
             call.word = change.word
             self._report(change, call)
             return change.result
@@ -390,10 +397,20 @@ class BookPlace:
         for ip in ips:
             self._close(ip)
             self._passed += 1
-            self.observer.conflict("allocate")
-            self.tally.add(CONFLICTS)
-            audit(PoolEvent.CONFLICT, operation="allocate", **call.about, ip=ip, attempt=call.attempts)
+            self._lost(call, ip)
             call.attempts += 1
+
+    def _lost(self, call: _Call, ip: str = "") -> None:
+        """Count an attempt for which another writer was faster."""
+        self.observer.conflict(call.operation)
+        self.tally.add(CONFLICTS)
+        about = {**call.about, "ip": ip} if ip else call.about
+        audit(PoolEvent.CONFLICT, operation=call.operation, **about, attempt=call.attempts)
+
+    def _resolved(self, call: _Call) -> None:
+        """Write that an operation is done for which another writer was faster before."""
+        if call.attempts > 1:
+            audit(PoolEvent.RESOLVED, operation=call.operation, **call.about, attempt=call.attempts)
 
     async def _has_healed(self) -> bool:
         """Remove what blocks VMs although none has them, before a pool is called full; not again and again."""
@@ -448,7 +465,10 @@ class BookPlace:
         for found in change.findings:
             if found.is_change:
                 self.observer.repaired(found.kind.value)
-                audit(PoolEvent.REPAIRED, id=found.allocation_id, ip=found.ip, reason=found.message)
+                audit(
+                    PoolEvent.REPAIRED, node=call.about.get("node"), id=found.allocation_id, ip=found.ip,
+                    kind=found.kind.value, reason=found.message,
+                )  # fmt: skip
         if change.report is not None:
             change.report(call.attempts)
 
@@ -461,7 +481,7 @@ class BookPlace:
         except VMPoolExhausted:
             raise  # it may be asked again; whoever gives up says so
         except TenureError as error:
-            audit(PoolEvent.FAILED, operation=operation, **about, error=error)
+            audit(PoolEvent.FAILED, operation=operation, **about, attempt=call.attempts, error=error)
             raise
         finally:
             count_try(self.observer, operation, call.word, time.monotonic() - began, call.attempts)

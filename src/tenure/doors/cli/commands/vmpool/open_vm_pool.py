@@ -112,8 +112,6 @@ def read_all_settings(said: dict[str, Any]) -> tuple[VMPoolSettings, ...]:
 def _settings_of_words(said: dict[str, Any]) -> tuple[VMPoolSettings, ...]:
     names = said.pop("pools", ())
     words = {source.argument: said.pop(source.argument, None) for source in SOURCES}
-    found = loaded("node_identity").find_namespace(words["namespace"] or os.environ.get("POOL_NAMESPACE", "").strip())
-    words["namespace"] = found
     single = [flag for flag in ("pool_ips", "config_map_name") if words[flag] is not None]
     if names and single:
         raise Invalid("--pool: it stands in place of --pool-ips and --pool-configmap-name")
@@ -189,7 +187,7 @@ async def opened_pools(
 ) -> "AsyncIterator[list[AsyncVMPool]]":
     """Give pools, with a client of their own. Pools in a ledger need no cluster, but use one that can be found."""
     credentials = loaded("runtime.credentials", "kubernetes")
-    pools, identity = loaded("async_vm_pool"), loaded("node_identity")
+    pools = loaded("async_vm_pool")
     is_clustered |= any(each.pool_mode != "ledger" for each in settings) or bool(kubeconfig or kube_context)
     try:
         async with contextlib.AsyncExitStack() as stack:
@@ -204,7 +202,7 @@ async def opened_pools(
                 client = await stack.enter_async_context(kind(found, agent=pools.AGENT))
             opened = []
             for each, observer in zip_longest(settings, observers):
-                pool = pools.AsyncVMPool(client, each, find_node_name=identity.find_node_name, observer=observer)
+                pool = pools.AsyncVMPool(client, each, observer=observer)
                 stack.push_async_callback(pool.close)
                 opened.append(pool)
             yield opened
