@@ -17,6 +17,7 @@ import urllib.error
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 import psutil
@@ -33,6 +34,7 @@ from tests.integrations.kubernetes.cluster_api import CLUSTERS, IPAM, install_cl
 from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
 from tests.integrations.kubernetes.metal3.ipam_user import IpamUser, user_of, witness
 from tests.integrations.kubernetes.metal3.operator_replica import replica
+from tests.integrations.kubernetes.metal3.serving import until
 
 SETTLES_S = 120.0
 WARM = 2
@@ -196,6 +198,18 @@ class Lane:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.user.namespace}}
         with contextlib.suppress(urllib.error.HTTPError):  # it is there, since its last cluster went without it
             self.server.ask("POST", NAMESPACES, body)
+        until(self._takes_objects, within_s=SETTLES_S)
+
+    def _takes_objects(self) -> bool:
+        """Return whether the namespace takes objects: a busy server refuses them by what it knew of the last one."""
+        try:
+            path = f"{NAMESPACES}/{self.user.namespace}/configmaps?dryRun=All"
+            self.server.ask("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "probe"}})
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.FORBIDDEN:
+                raise
+            return False
+        return True
 
     def _let_namespace_go(self) -> None:
         path = f"{NAMESPACES}/{self.user.namespace}"
