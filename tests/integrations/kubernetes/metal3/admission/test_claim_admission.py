@@ -25,6 +25,7 @@ from tests.integrations.kubernetes.metal3.admission.admission_requests import (
     changed,
     errors,
     mutated,
+    warnings,
 )
 
 INVALID = 'IPClaim.ipam.metal3.io "c" is invalid: '
@@ -36,10 +37,11 @@ INVALID = 'IPClaim.ipam.metal3.io "c" is invalid: '
         {"name": "p"},
         {"name": "p", "kind": "IPPool", "apiVersion": "ipam.metal3.io/v1alpha1", "namespace": "m3"},
         {"name": "p", "apiVersion": "ipam.metal3.io/v1beta7"},
+        {"name": "p", "apiVersion": "v1"},
     ],
 )
 async def test_a_claim_for_our_pool_gets_its_finalizer(reference: dict[str, str]) -> None:
-    """KP3: also where there is no such pool yet (C30)."""
+    """KP3: also where there is no such pool yet (C30), whatever apiVersion says: Metal3 does not look at it."""
     claim, _ = await mutated(changed(a_claim(), pool=reference))
 
     assert claim["metadata"]["finalizers"] == [CLAIM_FINALIZER]
@@ -51,7 +53,6 @@ async def test_a_claim_for_our_pool_gets_its_finalizer(reference: dict[str, str]
     [
         {},
         {"name": "p", "kind": "InClusterIPPool"},
-        {"name": "p", "apiVersion": "ipam.cluster.x-k8s.io/v1alpha2"},
         {"name": "p", "namespace": "other"},
     ],
 )
@@ -60,6 +61,15 @@ async def test_a_claim_for_a_pool_that_is_not_ours_is_left_alone(reference: dict
     _, decision = await mutated(changed(a_claim(), pool=reference))
 
     assert decision.patch == []
+
+
+async def test_a_claim_that_names_another_kind_of_pools_is_accepted_with_a_warning() -> None:
+    """Nobody might serve it, and it has no status that says so."""
+    said = await warnings(changed(a_claim(), pool={"name": "p", "kind": "InClusterIPPool"}))
+
+    assert said == [
+        "spec.pool.kind: this operator leaves the claim alone: an IPClaim asks an IPPool, and InClusterIPPool is none"
+    ]
 
 
 async def test_a_claim_that_is_not_served_and_a_changed_one_get_no_finalizer() -> None:

@@ -16,6 +16,8 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import claim_ranges, reference_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     BLOCK_MOVE,
+    IP_CLAIM,
+    IP_POOL,
     OWN_ADDRESS,
     PICKED_FOR,
     WISHED_ADDRESS,
@@ -102,8 +104,15 @@ def judge_claim(request: AdmissionRequest, view: AdmissionView) -> Judgement:
 
 
 def _warnings(request: AdmissionRequest, view: AdmissionView) -> list[str]:
-    """Return a warning where a claim names a pool that does not serve its namespace; the pool may, later on (C28)."""
-    reference = reference_of(in_its_namespace(request))
+    """Return a warning where a claim names a pool that does not serve its namespace; the pool may, later on (C28).
+
+    And where it names a pool of another kind, of which nobody else may know: it would wait without a word.
+    """
+    claim = in_its_namespace(request)
+    reference, kind = reference_of(claim), text(claim, "spec", "pool", "kind")
+    if kind not in ("", IP_POOL.kind):
+        asked = f"an {IP_CLAIM.kind} asks an {IP_POOL.kind}, and {kind} is none"
+        return [f"spec.pool.kind: this operator leaves the claim alone: {asked}"]
     if reference is None or view.is_open_to(reference.pool, request.namespace):
         return []
     return [f"spec.pool: {reference.pool} does not serve namespace {request.namespace} (its spec.tenure.namespaces)"]

@@ -10,7 +10,6 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import (
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     ADDRESS_FINALIZER,
     CLAIM_FINALIZER,
-    GROUP,
     IP_ADDRESS,
     IP_CLAIM,
     IP_POOL,
@@ -30,10 +29,10 @@ class Metal3Claims(ClaimKind):
     needs_cluster = False
 
     def reference_of(self, claim: Object) -> Reference | None:
-        """Return the pool of ``spec.pool``, which may name its kind and namespace, too."""
+        """Return the pool of ``spec.pool``, which may name its kind and namespace, too; apiVersion does not count."""
         namespace = text(claim, "metadata", "namespace")
-        version, kind, name = (text(claim, "spec", "pool", part) for part in ("apiVersion", "kind", "name"))
-        if not name or kind not in ("", IP_POOL.kind) or (version and version.partition("/")[0] != GROUP):
+        kind, name = (text(claim, "spec", "pool", part) for part in ("kind", "name"))
+        if not name or kind not in ("", IP_POOL.kind):
             return None
         named = text(claim, "spec", "pool", "namespace") or namespace
         return Reference(PoolId(named, name), named != namespace)
