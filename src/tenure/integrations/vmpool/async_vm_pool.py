@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Self, TypeVar
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.credentials import find_credentials
+from tenure.integrations.vmpool.cluster_access import find_cluster
 from tenure.integrations.vmpool.config_map_swap import STATE_KEY
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
@@ -124,12 +124,14 @@ class AsyncVMPool:
         observer: PoolObserver | None = None,
     ) -> AsyncIterator[Self]:
         """Give a pool with a client of its own: by a kubeconfig, or the service account of the pod."""
-        async with ApiClient(find_credentials(kubeconfig, context), agent=AGENT) as client:
+        credentials = find_cluster([settings], kubeconfig, context)
+        async with contextlib.AsyncExitStack() as stack:
+            client = None
+            if credentials is not None:
+                client = await stack.enter_async_context(ApiClient(credentials, agent=AGENT))
             pool = cls(client, settings, observer=observer)
-            try:
-                yield pool
-            finally:
-                await pool.close()
+            stack.push_async_callback(pool.close)
+            yield pool
 
     @property
     def node_name(self) -> str:

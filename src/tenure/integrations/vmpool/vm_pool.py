@@ -5,8 +5,9 @@ from types import TracebackType
 from typing import Self
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.credentials import Loader, find_credentials
+from tenure.integrations.kubernetes.runtime.credentials import Loader
 from tenure.integrations.vmpool.async_vm_pool import AGENT, AsyncVMPool, check_settings
+from tenure.integrations.vmpool.cluster_access import find_cluster
 from tenure.integrations.vmpool.machines.cleanup_round import CleanupPlan
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.machines.vm_return import StopEvent
@@ -43,8 +44,7 @@ class VMPool:
         observer: PoolObserver | None = None,
     ) -> None:
         check_settings(settings)
-        is_clustered = settings.pool_mode != "ledger" or load or kubeconfig or context
-        credentials = (load or find_credentials(kubeconfig, context)) if is_clustered else None
+        credentials = load or find_cluster([settings], kubeconfig, context)
         self._thread = LoopThread("pool")
         try:
             self._client = None if credentials is None else self._thread.run(_opened(credentials))

@@ -1,11 +1,15 @@
 """Nodes that name different ledgers for one pool: each ledger would give out the same VMs."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from tenure.integrations.vmpool.async_vm_pool import AsyncVMPool
+from tenure.integrations.vmpool.lists.vm_pool_list import VMPoolList
 from tenure.integrations.vmpool.modes.move_pool import move_pool
-from tenure.integrations.vmpool.vm_pool_settings import PoolMode
+from tenure.integrations.vmpool.vm_pool import VMPool
+from tenure.integrations.vmpool.vm_pool_settings import PoolMode, VMPoolSettings
 from tenure.kernel.errors import Conflict
 from tests.integrations.vmpool.modes.mode_stage import mode_stage
 from tests.integrations.vmpool.pool_stage import SIX, PoolStage
@@ -30,6 +34,34 @@ async def test_a_node_that_names_another_ledger_is_refused_and_gives_nothing_out
                 await call
 
         assert [each.ip for each in await node.list()] == [given.ip]
+
+
+@pytest.mark.parametrize("kind", ["VMPool", "VMPoolList", "AsyncVMPool"])
+async def test_a_program_uses_the_cluster_that_its_surroundings_name_as_commands_do(
+    stage: PoolStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Without it the program would not know of the ledger in which the pool is."""
+    monkeypatch.setenv("KUBECONFIG", str(stage.kube.kubeconfig()))
+    async with mode_stage(stage, "ledger", tmp_path) as house:
+        node = await house.pool(*SIX)
+        await node.allocate("a")
+        other = stage.settings(*SIX, pool_mode="ledger", pool_ledger=f"sqlite:///{tmp_path / 'other.db'}")
+
+        with pytest.raises(Conflict, match=REFUSED):
+            await _allocate(kind, other)
+
+        assert len(await node.list()) == 1
+
+
+async def _allocate(kind: str, settings: VMPoolSettings) -> None:
+    """Allocate in a pool that is opened as a program opens it."""
+    if kind == "AsyncVMPool":
+        async with AsyncVMPool.connect(settings) as pool:
+            await pool.allocate("b")
+        return
+    opened = VMPool(settings) if kind == "VMPool" else VMPoolList([settings])
+    with opened as blocking:
+        await asyncio.to_thread(blocking.allocate, "b")
 
 
 async def test_a_pool_is_not_moved_out_of_another_ledger_than_its_own(stage: PoolStage, tmp_path: Path) -> None:

@@ -68,6 +68,10 @@ class LeaderLease:
         self._until = float("-inf")
         self._seen: tuple[str, str] | None = None
         self._seen_at = 0.0
+        self.refusal: ApiError | None = None
+        """What the server refused at the last try."""
+        self.answers = 0
+        """How many tries the server has answered, and not with an error."""
 
     @property
     def leads(self) -> bool:
@@ -133,13 +137,18 @@ class LeaderLease:
         """Take or renew the lease; whether it is this process's now."""
         began = time.monotonic()
         try:
-            if not await self._write(await self._read()):
-                return False
+            is_written = await self._write(await self._read())
         except (WriteConflict, ObjectExists):
             # Another process wrote. A holder must know at once whether that was another holder.
+            self.answers += 1
             return self.leads and await self._is_still_held()
         except (ApiError, ApiUnreachable) as error:
             LOG.warning("lease %s/%s: %s", self._namespace, self._name, error)
+            self.refusal = error if isinstance(error, ApiError) else None
+            return False
+        self.refusal = None
+        self.answers += 1
+        if not is_written:
             return False
         self._until = began + self._times.stops_s
         self._seen = (self._identity, "")

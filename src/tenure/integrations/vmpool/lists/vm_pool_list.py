@@ -5,8 +5,9 @@ from types import TracebackType
 from typing import Self
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.credentials import Loader, find_credentials
+from tenure.integrations.kubernetes.runtime.credentials import Loader
 from tenure.integrations.vmpool.async_vm_pool import AGENT, AsyncVMPool
+from tenure.integrations.vmpool.cluster_access import find_cluster
 from tenure.integrations.vmpool.lists.async_vm_pool_list import AsyncVMPoolList, PooledVM
 from tenure.integrations.vmpool.machines.vm_port import ReadinessProbe
 from tenure.integrations.vmpool.pod_surroundings import find_node_name
@@ -28,12 +29,12 @@ class VMPoolList:
         load: Loader | None = None,
         find_node_name: Callable[[], str] = find_node_name,
     ) -> None:
-        credentials = load or find_credentials(kubeconfig, context)
+        credentials = load or find_cluster(settings, kubeconfig, context)
         self._thread = LoopThread("pool list")
         self._client: ApiClient | None = None
         self._pools: Sequence[AsyncVMPool] = ()
         try:
-            client = self._client = self._thread.run(_opened(credentials))
+            client = self._client = None if credentials is None else self._thread.run(_opened(credentials))
             self._pools = [AsyncVMPool(client, each, find_node_name=find_node_name) for each in settings]
             self._list = AsyncVMPoolList(self._pools)
         except BaseException:

@@ -94,7 +94,7 @@ class ConfigMapMending:
     async def replace_unreadable(self, node_name: str) -> RepairReport | None:
         """Replace what cannot be read, after a copy; return nothing if all can be read, wherever it lies."""
         at = now()
-        copy = f"{self.settings.config_map_name[:LONGEST_COPIED_NAME]}-broken-{at:%Y%m%dt%H%M%Sz}"
+        copy = f"{self.settings.config_map_name[:LONGEST_COPIED_NAME]}-broken-{at:%Y%m%dt%H%M%S%fz}"
         async with self._in_time():
             stored = await self.swap.read()
             found = self._replacement(stored, at, node_name)

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-CLUSTER_VARIABLES = ("KUBERNETES_SERVICE_HOST", "KUBECONFIG")
-"""Variables that say that there is a cluster, if no option does."""
-
 METAVARS = {
     "pool_ips": "A,B-C",
     "max_range_ips": "N",
@@ -186,17 +183,11 @@ async def opened_pools(
     is_clustered: bool = False,
 ) -> "AsyncIterator[list[AsyncVMPool]]":
     """Give pools, with a client of their own. Pools in a ledger need no cluster, but use one that can be found."""
-    credentials = loaded("runtime.credentials", "kubernetes")
-    pools = loaded("async_vm_pool")
-    is_clustered |= any(each.pool_mode != "ledger" for each in settings) or bool(kubeconfig or kube_context)
+    pools, clusters = loaded("async_vm_pool"), loaded("cluster_access")
     try:
         async with contextlib.AsyncExitStack() as stack:
             client = None
-            found = None
-            # A pod's account or $KUBECONFIG counts; a kubeconfig that merely exists in the home folder does not.
-            if is_clustered or any(name in os.environ for name in CLUSTER_VARIABLES):
-                with contextlib.suppress(*(() if is_clustered else (credentials.CredentialsMissing,))):
-                    found = credentials.find_credentials(kubeconfig, kube_context)
+            found = clusters.find_cluster(settings, kubeconfig, kube_context, is_needed=is_clustered)
             if found is not None:
                 kind = loaded("runtime.api_client", "kubernetes").ApiClient
                 client = await stack.enter_async_context(kind(found, agent=pools.AGENT))
@@ -206,5 +197,5 @@ async def opened_pools(
                 stack.push_async_callback(pool.close)
                 opened.append(pool)
             yield opened
-    except credentials.CredentialsMissing as error:
+    except clusters.CredentialsMissing as error:
         raise Invalid(f"--kubeconfig: {error}") from None
