@@ -108,6 +108,12 @@ def test_a_wrong_environment_is_refused_and_the_setting_is_named(
     assert caught.value.field == field
 
 
+@pytest.mark.parametrize("most", ["0", "many", "70000"])
+def test_a_limit_of_ranges_is_refused_with_the_numbers_that_it_may_be(most: str) -> None:
+    with pytest.raises(Invalid, match="a whole number from 1 to 65536 is needed"):
+        VMPoolSettings.from_environment({"VM_POOL_IPS": "10.0.0.1", "MAX_RANGE_IPS": most})
+
+
 def test_what_was_left_out_of_the_list_is_a_warning() -> None:
     settings = VMPoolSettings.from_environment({"VM_POOL_IPS": "10.0.0.1-10.0.1.1,10.0.0.1"})
 

@@ -360,4 +360,6 @@ def test_a_pool_is_resized_and_every_command_follows(site: Site) -> None:
     marks = site.json("vmpool", "resize", "--low", "1", "--high", "3", "--max", "9", "--from", "192.0.2.0/28")
     assert marks["policy"]["prefix"] == "192.0.2.0/28"
     assert "1 to 3 free" in site.text("vmpool", "size")
+    code, error = site.error("vmpool", "resize", "--keep-size", "--low", "1", "--high", "2")
+    assert (code, error["message"].partition(":")[0]) == (2, "--keep-size")
     assert site.json("vmpool", "resize", "--keep-size")["policy"] is None

@@ -14,7 +14,7 @@ from tenure.integrations.vmpool.pool_errors import NO_POOL_IPS, PoolTooLarge
 from tenure.integrations.vmpool.retry_schedule import RETRY_MODES, RetryMode, RetrySchedule
 from tenure.integrations.vmpool.state.allocation_names import check_namespace, check_node_name, check_object_name
 from tenure.integrations.vmpool.state.argument_checks import check_choice, check_count, read_count, read_seconds
-from tenure.integrations.vmpool.state.ip_list import MAX_RANGE_IPS, check_pool_ips, read_ip_list
+from tenure.integrations.vmpool.state.ip_list import MAX_RANGE_IPS, MOST_IPS, check_pool_ips, read_ip_list
 from tenure.integrations.vmpool.state.pool_notes import HISTORY
 from tenure.integrations.vmpool.state.pool_state import PoolState, write_state
 from tenure.integrations.vmpool.state.state_repair import OUTSIDE_RULES, OutsidePool, PoolLine
@@ -167,7 +167,8 @@ class VMPoolSettings:
         most = words.pop("max_range_ips", MAX_RANGE_IPS)
         ips = words.pop("pool_ips", "")
         if isinstance(ips, str):
-            found = read_ip_list(ips, max_range_ips=read_count(most, "max_range_ips"), field="pool_ips")
+            longest = read_count(most, "max_range_ips", least=1, most=MOST_IPS)
+            found = read_ip_list(ips, max_range_ips=longest, field="pool_ips")
             words["remarks"] = (*words.get("remarks", ()), *found.remarks)
             ips = found.ips
         if not ips:

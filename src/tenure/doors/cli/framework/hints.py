@@ -185,7 +185,7 @@ VM_POOL_HINTS = {
     "pool_namespace_missing": "`kubectl create namespace {namespace}` makes it; `--pool-namespace` names another one",
     "pool_unavailable": "run the same command again: under the same id it gets the same VM",
     "pool_forbidden": "`tenure vmpool manifests --pool-configmap-name NAME` prints the role that is needed; `--only "
-    "rbac,sizing` that for resizing",
+    "rbac,modes` that for other modes and moves, `--only rbac,sizing` that for resizing",
     "pool_too_large": "`tenure vmpool status` shows the size; several pools have a ConfigMap each",
     "pool_write_refused": "`kubectl describe configmap NAME` shows whether it may be changed",
     "vm_not_ready": "see to the VM; `tenure vmpool status` lists failed cleanups",

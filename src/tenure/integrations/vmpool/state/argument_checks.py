@@ -50,11 +50,11 @@ def check_count(value: object, field: str, *, least: int = 0, most: int = LARGES
     return value
 
 
-def read_count(value: object, field: str) -> int:
+def read_count(value: object, field: str, *, least: int = 0, most: int = LARGEST_COUNT) -> int:
     """Return a whole number that may be spelled as text, as the environment has it."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        return int(value)
-    return check_count(value, field)
+        return check_count(int(value), field, least=least, most=most)
+    return check_count(value, field, least=least, most=most)
 
 
 def check_port(value: object, field: str = "port", *, least: int = 1) -> int:

@@ -74,6 +74,8 @@ def resize(session: Session, add: str | None, remove: str | None, keep_size: boo
         changes[name] = () if text is None else _addresses(text, f"--{name}")
     if not (add or remove or policy or keep_size):
         raise Invalid("--add: nothing is to be changed; `tenure vmpool size` shows what is")
+    if policy and keep_size:
+        raise Invalid("--keep-size: it drops the watermarks, so none can be set beside it")
     found = run_on_pool(said, lambda pool: pool.resize(**changes), is_clustered=True)
     _show(session, found)
 
