@@ -6,8 +6,8 @@ from typing import Any
 
 from tenure.integrations.kubernetes.metal3.ledger.network_mirror import read_neighbours, read_plan
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
-from tenure.integrations.kubernetes.metal3.objects.claim_reading import reference_of, was_served
-from tenure.integrations.kubernetes.metal3.objects.drain_steps import drain_step
+from tenure.integrations.kubernetes.metal3.objects.claim_reading import own_address, reference_of, was_served
+from tenure.integrations.kubernetes.metal3.objects.drain_steps import DrainStep, claim_step, drain_step
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.pool_book import LEDGER, PICKED, PoolBook
@@ -64,7 +64,7 @@ def drain_document(read: ReadPools, key: PoolId, ranges: Sequence[AddressRange])
     """Return the plan of a drain of a pool; ``ranges``: what to drain, in place of what the pool says."""
     spec = read.spec_of(key).spec
     drained = tuple(ranges) or spec.drained
-    steps = [drain_step(key, each, read.claim_of(each)) for each in _held_in(read, key, drained)]
+    steps = [step for _, step in sorted(_steps(read, key, drained))]
     elsewhere = _free_elsewhere(read, key, drained)
     return {
         "pool": key.path,
@@ -77,12 +77,28 @@ def drain_document(read: ReadPools, key: PoolId, ranges: Sequence[AddressRange])
     }
 
 
-def _held_in(read: ReadPools, key: PoolId, drained: Iterable[AddressRange]) -> Iterator[Object]:
-    wanted = list(drained)
+def _steps(read: ReadPools, key: PoolId, drained: Sequence[AddressRange]) -> Iterator[tuple[int, DrainStep]]:
+    """Yield who has addresses of drained ranges, behind these: by an object, or by what a claim says without one."""
+    held = set[int]()
     for address in read.addresses_of(key):
         position = position_of(address)
-        if position is not None and any(position in each for each in wanted):
-            yield address
+        if position is not None and any(position in each for each in drained):
+            held.add(position)
+            yield position, drain_step(key, address, read.claim_of(address))
+    for claim in _claims_of(read, key):
+        position = own_address(claim)
+        if position is not None and position not in held and any(position in each for each in drained):
+            yield position, claim_step(key, claim, position)
+
+
+def _claims_of(read: ReadPools, key: PoolId) -> Iterator[Object]:
+    """Yield the claims of a pool that it serves: those of its namespace, and of others that it names."""
+    spec = read.spec_of(key).spec
+    for id, claim in read.claims.items():
+        reference = reference_of(claim)
+        is_its = reference is not None and reference.pool == key
+        if is_its and (id.namespace == key.namespace or spec.is_shared_with(id.namespace)):
+            yield claim
 
 
 def _free_elsewhere(read: ReadPools, key: PoolId, drained: Iterable[AddressRange]) -> int:
