@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.free_addresses import drain_document
+from tenure.integrations.kubernetes.metal3.explain_address import explain_address
+from tenure.integrations.kubernetes.metal3.free_addresses import count_free, drain_document
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import IP_ADDRESS, IP_CLAIM, IP_POOL, OWN_ADDRESS
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
+from tenure.kernel.addressing.addresses import parse_address
 
 KEY = PoolId("metal", "p")
 
@@ -34,9 +36,10 @@ def claim(name: str, address: str, namespace: str = "metal") -> Object:
     return made(IP_CLAIM, name, reference, namespace, **marks)
 
 
-def address(name: str, address: str, claim: str) -> Object:
+def address(name: str, address: str, claim: str, namespace: str = "metal") -> Object:
     """Return the object of an address."""
-    return made(IP_ADDRESS, name, {"address": address, "pool": {"name": "p"}, "claim": {"name": claim}})
+    spec = {"address": address, "pool": {"name": "p", "namespace": "metal"}, "claim": {"name": claim}}
+    return made(IP_ADDRESS, name, spec, namespace)
 
 
 def read(pool: Object, claims: tuple[Object, ...] = (), addresses: tuple[Object, ...] = ()) -> ReadPools:
@@ -70,3 +73,38 @@ def test_6_11_a_claim_that_the_pool_does_not_serve_keeps_nothing(namespaces: lis
     found = read(pool(drain=["10.0.0.1"], namespaces=namespaces), (claim("c", "10.0.0.1", "team-b"),))
 
     assert [each for _, each, _ in holders(found)] == named
+
+
+async def test_an_address_whose_object_name_another_has_is_not_free_for_people_either() -> None:
+    """The operator cannot create its object, and counts it as used."""
+    found = read(pool(), addresses=(address("p-10-0-0-1", "10.0.0.2", "nobody"),))
+    counted = await count_free(found, KEY, None, 5)
+    (finding,) = explain_address(found, parse_address("10.0.0.1"))
+
+    assert (counted["total"], counted["free"], counted["used"], counted["kept"]) == (2, 0, 2, 0)
+    assert counted["next"] == []
+    assert counted["names_taken"] == ["10.0.0.1 (IPAddress p-10-0-0-1 is there, for 10.0.0.2)"]
+    reason = "its object would be IPAddress p-10-0-0-1, which is there, for 10.0.0.2"
+    assert (finding.status, finding.text) == ("kept back", f"kept back in IPPool metal/p: {reason}")
+
+
+def test_a_pre_allocation_whose_object_name_another_has_says_so() -> None:
+    waiting = pool()
+    waiting["spec"]["preAllocations"] = {"w": "10.0.0.1"}
+    (finding,) = explain_address(
+        read(waiting, addresses=(address("p-10-0-0-1", "10.0.0.2", "nobody"),)), parse_address("10.0.0.1")
+    )
+
+    assert finding.status == "pre-allocated"
+    assert finding.text.endswith("its object would be IPAddress p-10-0-0-1, which is there, for 10.0.0.2")
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace"),
+    [("p-10-0-0-1", "team-c"), ("q-10-0-0-1", "metal"), ("p-10-0-0-7", "metal"), ("p", "metal"), ("p-web", "metal")],
+)
+async def test_other_names_are_in_nobodys_way(name: str, namespace: str) -> None:
+    """Of a namespace that the pool does not serve, of another prefix, of no address of the pool."""
+    counted = await count_free(read(pool(), addresses=(address(name, "10.0.0.2", "nobody", namespace),)), KEY, None, 5)
+
+    assert (counted["next"], counted["names_taken"]) == (["10.0.0.1"], [])

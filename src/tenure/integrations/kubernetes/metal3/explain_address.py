@@ -42,16 +42,26 @@ def _in_pool(read: ReadPools, key: PoolId, position: int) -> Iterator[AddressFin
         return
     name = f"{key}"
     if (cooling := cooling_in(read.pools[key]).get(spec.unit_at(position))) is not None:
-        text = f"cooling in {name} until {cooling.until_text}: {cooling.claim} released it"
-        yield AddressFinding(key, "cooling", text, str(cooling.claim))
+        said = f"cooling in {name} until {cooling.until_text}: {cooling.claim} released it"
+        yield AddressFinding(key, "cooling", said, str(cooling.claim))
         return
     waits_for = next((claim for claim, at in spec.pre_allocations.items() if at == position), None)
     if waits_for is not None:
-        text = f"pre-allocated in {name} to claim {waits_for}, which has it not"
-        yield AddressFinding(key, "pre-allocated", text, waits_for)
+        taken = _name_taken(read, key, position)
+        said = f"pre-allocated in {name} to claim {waits_for}, which has it not{taken and f'; {taken}'}"
+        yield AddressFinding(key, "pre-allocated", said, waits_for)
     elif spec.entry_at(position) is not None:
         status, why = _status(spec, position)
+        if status == "free" and (taken := _name_taken(read, key, position)):
+            status, why = "kept back", taken
         yield AddressFinding(key, status, f"{status} in {name}{why and f': {why}'}")
+
+
+def _name_taken(read: ReadPools, key: PoolId, position: int) -> str:
+    """Say which object has the name that an address would get; nothing if none has."""
+    named = read.names_taken(key).get(position)
+    shown = f"IPAddress {key.listed(key_of(named))}, which is there, for" if named is not None else ""
+    return f"its object would be {shown} {text(named, 'spec', 'address')}" if named is not None else ""
 
 
 def _holds(address: Object, position: int, spec: PoolSpec) -> bool:
