@@ -260,6 +260,29 @@ def test_a_pool_that_nothing_knows_is_refused_with_its_path_and_the_way_out(work
     assert "--pool bm-v4=ADDRESS/PREFIX" in error["message"]
 
 
+LINKS = "networkData: {links: {ethernets: [{type: phy, id: e, macAddress: {fromHostInterface: eno1}}]}}"
+CARDS = "metaData: {fromHostInterfaces: [{key: mac, %s}]}"
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "place"),
+    [
+        (LINKS, (), "networkData.links.ethernets[0].macAddress: the files have no BareMetalHost 'web-0'"),
+        (LINKS, ("--host", "u12"), "networkData.links.ethernets[0].macAddress: the files have no BareMetalHost 'u12'"),
+        (CARDS % "fromBootMAC: true", (), "metaData.fromHostInterfaces[0]: the files have no BareMetalHost 'web-0'"),
+    ],
+)
+def test_a_host_that_the_files_lack_is_asked_for_where_its_cards_are_needed(
+    site: Site, data: str, words: tuple[str, ...], place: str
+) -> None:
+    """It may have been inspected long ago."""
+    head = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: Metal3DataTemplate\nmetadata: {name: t}"
+    (site.folder / "t.yaml").write_text(f"{head}\nspec: {{clusterName: blue, {data}}}\n", "utf-8")
+    _, error = site.error("render", "metal3", "t.yaml", "--machine", "web-0", *words)
+
+    assert error["message"] == f"spec.{place}: add the file with it, or name the one that they have with --host"
+
+
 def test_a_bad_template_writes_no_file(worked: Site) -> None:
     text = TEMPLATE.replace("objectNames", "objectName")
     (worked.folder / "bad.yaml").write_text(text, "utf-8")

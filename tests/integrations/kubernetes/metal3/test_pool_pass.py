@@ -676,6 +676,29 @@ async def test_a_name_that_another_pools_object_has_for_the_same_claim_name_make
     assert len([each for each in stage.writes if each[0] == "POST"]) <= 1
 
 
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("10.0.0.4", "drained: spec.tenure.drain has it"),
+        ("10.0.0.5", "kept back: 10.0.0.5 is a gateway"),
+        ("10.0.0.6", "pre-allocated to claim w"),
+        ("10.0.0.7", "held by IPClaim holder"),
+    ],
+)
+async def test_a_claim_with_the_field_says_why_it_has_not_the_address_that_it_asks_for(address: str, why: str) -> None:
+    """One with the annotation has Metal3's words."""
+    stage = Stage()
+    stage.pool(gateway="10.0.0.5", preAllocations={"w": "10.0.0.6"}, tenure={"drain": ["10.0.0.4"]})
+    stage.claim("holder", asks="10.0.0.7")
+    await stage.settle()
+    stage.claim("scripted", asks=address)
+    stage.put(IP_CLAIM, "asks", {"pool": {"name": "p"}, "tenure": {"address": address}}, finalizers=[CLAIM_FINALIZER])
+    await stage.settle()
+
+    assert stage.status("asks")["errorMessage"] == f"Requested IP {address} is {why}"
+    assert stage.status("scripted")["errorMessage"] == "Requested IP not available"
+
+
 async def test_an_address_that_a_claim_did_not_get_goes_to_the_next_that_waits_for_it() -> None:
     stage = Stage()
     stage.pool("10.0.0.7", "10.0.0.8")

@@ -209,6 +209,11 @@ IPAM_HINTS = {
 }
 """What commands on a cluster's pools say: they ask with the user's own rights, and the ledger is the pool's."""
 
+WITHOUT_HISTORY = (
+    "`tenure ipam why {name}` tells who has it now; set spec.tenure.ledger of its pool, and what comes then is kept"
+)
+"""What is said of an address of a cluster whose pool has no ledger: none that is begun elsewhere knows of it."""
+
 RENDER_HINTS = {"not_found": "`tenure render metal3 --help` shows what is read"}
 """What commands say that read files."""
 
@@ -263,6 +268,8 @@ def _special_hint(error: TenureError, command: str) -> str | None:
 
 def _hint_beside_ledger(error: TenureError, command: str) -> str | None:
     """Say what helps where a command reads a cluster or files, and only its networks and holdings are a ledger's."""
+    if command == "ipam history" and isinstance(error, NotFound) and error.field == "address":
+        return WITHOUT_HISTORY
     if isinstance(error, NotFound) and error.kind in ("network", "holding", "ledger"):
         return None
     if command == "render metal3":

@@ -385,8 +385,8 @@ ANSWERS: dict[str, str] = {
     "manifests": "a Kubernetes `List`, which `kubectl apply -f -` takes as well; with `--metadata` a `Metadata`",
     "ipam why": "`address`, `pools` (`pool`, `status`, `text`, `claim`, `object`, `since`) and `ledgers` (`network`, "
     "`address` and `findings`, as of `why`)",
-    "ipam free": "`pool`, `total`, `free`, `used`, `kept`, `waiting` and `next` (a list); on a ledger also `network` "
-    "and `held_by_others`",
+    "ipam free": "`pool`, `total`, `free`, `used`, `kept`, `waiting`, `names_taken` (addresses that are not given "
+    "since another object has the name of theirs) and `next` (a list); on a ledger also `network` and `held_by_others`",
     "ipam drain": "`pool`, `drain` (ranges), `is_set` (whether `spec.tenure.drain` has them), `left`, "
     "`free_elsewhere`, `has_room` and `holders` (`address`, `name`, `kind`, `claim`, `owner`)",
     "ipam history": "`address`, `tenures`, `trimmed` and `complete_since`",

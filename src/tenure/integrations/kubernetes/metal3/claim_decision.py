@@ -36,6 +36,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     finalizers_of,
     is_terminating,
 )
+from tenure.integrations.kubernetes.metal3.objects.kept_addresses import DRAINED, FREE, kept_status
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import ledger_owner
 from tenure.integrations.kubernetes.metal3.objects.move_marks import is_marked
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
@@ -486,10 +487,24 @@ def _wished(claim: Object, wish: AddressWish, view: PoolView) -> Action:
     if spec.entry_at(position) is None:
         return Refuse(f"Requested IP {shown} is out of range of {view.key.title}", position)
     if not view.book.is_on_line(position):
-        return Refuse(NOT_AVAILABLE, position)
+        why = _why_kept(position, view) if wish.kind is WishKind.SPECIFIED else ""
+        return Refuse(f"Requested IP {shown} is {why}" if why else NOT_AVAILABLE, position)
     action = _unless_held(claim, position, view, f"Requested IP {shown}")
     is_in_their_words = wish.kind is WishKind.REQUESTED and isinstance(action, Refuse)
     return Refuse(NOT_AVAILABLE, position) if is_in_their_words else action
+
+
+def _why_kept(position: int, view: PoolView) -> str:
+    """Say why an address of the entries is not picked; nothing, if that is not known."""
+    spec = view.book.spec
+    if waits_for := next((claim for claim, at in spec.pre_allocations.items() if at == position), ""):
+        return f"pre-allocated to claim {waits_for}"
+    if any(position in each for each in view.book.drains):
+        return f"{DRAINED}: spec.tenure.drain has it"
+    status, why = kept_status(spec, position)
+    if status == DRAINED:  # by what the ledger's plan adds to the pool's own
+        return "kept back by the plan of the pool's ledger"
+    return "" if status == FREE else f"{status}: {why}"
 
 
 def _unless_held(claim: Object, position: int, view: PoolView, what: str) -> Action:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of, range_of
 from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import cooling_in
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
+from tenure.integrations.kubernetes.metal3.objects.kept_addresses import FREE, KEPT_BACK, kept_status
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec
 from tenure.integrations.kubernetes.metal3.read_pools import ReadPools
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
-from tenure.kernel.addressing.addresses import format_address
-from tenure.kernel.addressing.ranges import AddressRange
 
 
 @dataclass(frozen=True)
@@ -42,16 +41,26 @@ def _in_pool(read: ReadPools, key: PoolId, position: int) -> Iterator[AddressFin
         return
     name = f"{key}"
     if (cooling := cooling_in(read.pools[key]).get(spec.unit_at(position))) is not None:
-        text = f"cooling in {name} until {cooling.until_text}: {cooling.claim} released it"
-        yield AddressFinding(key, "cooling", text, str(cooling.claim))
+        said = f"cooling in {name} until {cooling.until_text}: {cooling.claim} released it"
+        yield AddressFinding(key, "cooling", said, str(cooling.claim))
         return
     waits_for = next((claim for claim, at in spec.pre_allocations.items() if at == position), None)
     if waits_for is not None:
-        text = f"pre-allocated in {name} to claim {waits_for}, which has it not"
-        yield AddressFinding(key, "pre-allocated", text, waits_for)
+        taken = _name_taken(read, key, position)
+        said = f"pre-allocated in {name} to claim {waits_for}, which has it not{taken and f'; {taken}'}"
+        yield AddressFinding(key, "pre-allocated", said, waits_for)
     elif spec.entry_at(position) is not None:
-        status, why = _status(spec, position)
+        status, why = kept_status(spec, position)
+        if status == FREE and (taken := _name_taken(read, key, position)):
+            status, why = KEPT_BACK, taken
         yield AddressFinding(key, status, f"{status} in {name}{why and f': {why}'}")
+
+
+def _name_taken(read: ReadPools, key: PoolId, position: int) -> str:
+    """Say which object has the name that an address would get; nothing if none has."""
+    named = read.names_taken(key).get(position)
+    shown = f"IPAddress {key.listed(key_of(named))}, which is there, for" if named is not None else ""
+    return f"its object would be {shown} {text(named, 'spec', 'address')}" if named is not None else ""
 
 
 def _holds(address: Object, position: int, spec: PoolSpec) -> bool:
@@ -67,20 +76,3 @@ def _held(read: ReadPools, key: PoolId, address: Object) -> AddressFinding:
     missing = "" if is_there else ", which is not there"
     said = f"held by {claim}{missing}, as IPAddress {object} of {key}, since {since}"
     return AddressFinding(key, "held" if is_there else "orphaned", said, str(claim), object, since)
-
-
-def _status(spec: PoolSpec, position: int) -> tuple[str, str]:
-    """Return the status of an address of a pool that nobody holds, and the reason."""
-    if any(position in drained for drained in spec.drained):
-        return "drained", "spec.tenure.drain"
-    unit = AddressRange(spec.unit_at(position), spec.unit_at(position) + spec.unit - 1)
-    if any(excluded.overlaps(unit) for excluded in spec.excluded):
-        return "kept back", "the pool excludes it, or it is an address of the network itself"
-    if spec.gives_reserved:
-        return "free", ""
-    if position in spec.gateways:
-        return "kept back", f"{format_address(position)} is a gateway"
-    entry = spec.entry_at(position)
-    if entry is not None and (entry.range is None or position not in entry.range):
-        return "kept back", "it is the last address of its subnet"
-    return "free", ""

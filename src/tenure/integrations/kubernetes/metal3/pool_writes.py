@@ -19,7 +19,13 @@ from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import (
     cooling_written,
     listed_addresses,
 )
-from tenure.integrations.kubernetes.metal3.objects.drain_steps import DRAINED, DrainStep, drain_step, drained_condition
+from tenure.integrations.kubernetes.metal3.objects.drain_steps import (
+    DRAINED,
+    DrainStep,
+    claim_step,
+    drain_step,
+    drained_condition,
+)
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER,
     CLUSTER_NAME,
@@ -350,8 +356,12 @@ class PoolWrites:
     def _drain_steps(self, key: PoolId) -> Iterator[DrainStep]:
         """Yield what is still held in drained ranges, in the order of the addresses."""
         for position in sorted(self.caches.records.of(key).book.draining):
-            for address in self.caches.objects.addresses_at(key, position):
+            objects = self.caches.objects.addresses_at(key, position)
+            for address in objects:
                 yield drain_step(key, address, self.caches.objects.claim(claim_id_of(address)))
+            for id in () if objects else self.caches.records.claims_at(key, position):
+                if (claim := self.caches.objects.claim(id)) is not None:
+                    yield claim_step(key, claim, position)
 
     def _report(self, record: PoolRecord, pool: Object, problem: tuple[str, str], overlap: str) -> None:
         """Record events of a pool: what is wrong; once, what it shares with others, and that a drain is over."""

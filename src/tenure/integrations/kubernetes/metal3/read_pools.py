@@ -3,7 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, pool_of, position_of, range_of
+from tenure.integrations.kubernetes.metal3.objects.address_objects import (
+    claim_id_of,
+    named_position,
+    pool_of,
+    position_of,
+    range_of,
+)
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of
 from tenure.integrations.kubernetes.metal3.objects.cooling_addresses import cooling_in
@@ -17,10 +23,10 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     text,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, PoolKind
-from tenure.integrations.kubernetes.metal3.objects.pool_kinds import METAL3_POOLS, pool_id_of, read_pool
+from tenure.integrations.kubernetes.metal3.objects.pool_kinds import METAL3_POOLS, POOL_KINDS, pool_id_of, read_pool
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import EVERYWHERE, PoolReading, PoolSpec
 from tenure.integrations.kubernetes.metal3.objects.remembered_addresses import remembered_in
-from tenure.integrations.kubernetes.metal3.pool_book import PoolBook, cooling_holder, holder_of
+from tenure.integrations.kubernetes.metal3.pool_book import NAME, PoolBook, cooling_holder, holder_of
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.discovery import find_kind, is_served
@@ -62,12 +68,32 @@ class ReadPools:
         found = [each for each in self.addresses if pool_of(each) == key and position_of(each) is not None]
         return sorted(found, key=lambda each: (position_of(each) or 0, key_of(each)))
 
+    def is_open_to(self, key: PoolId, namespace: str) -> bool:
+        """Return whether a pool serves claims of a namespace: its own, those it names, or all."""
+        return key.namespace in ("", namespace) or self.spec_of(key).spec.is_shared_with(namespace)
+
     def claim_of(self, address: Object) -> Object | None:
         """Return the claim that an address is for, or nothing."""
         return self.claims.get(claim_id_of(address))
 
+    def names_taken(self, key: PoolId) -> dict[int, Object]:
+        """Return the objects that have the names which addresses of a pool would get, by these addresses.
+
+        They hold something else, so the operator gives no such address to anybody, for as long as they are there.
+        """
+        spec, found = self.spec_of(key).spec, dict[int, Object]()
+        if POOL_KINDS[key.kind].named_by_claim:
+            return found
+        for each in self.addresses:
+            namespace, name = key_of(each)
+            position = named_position(spec.name_prefix, name) if self.is_open_to(key, namespace) else None
+            is_its = pool_of(each) == key and position_of(each) == position
+            if position is not None and not is_its and spec.entry_at(position) is not None:
+                found[position] = each
+        return found
+
     def book_of(self, key: PoolId, also_drained: tuple[AddressRange, ...] = ()) -> PoolBook:
-        """Return what is free in a pool, by its address objects and by what it says that cools off.
+        """Return what is free in a pool, by its address objects, by their names and by what it says that cools off.
 
         ``also_drained``: as if nothing were picked from there either.
         """
@@ -77,6 +103,8 @@ class ReadPools:
         for address in self.addresses_of(key):
             book.hold(holder_of(address), position_of(address))
             book.hold_range(holder_of(address), range_of(address, spec))
+        for position, named in self.names_taken(key).items():
+            book.hold((NAME, holder_of(named)[1]), position)
         for position, cooling in cooling_in(self.pools[key]).items():
             book.hold(cooling_holder(position, cooling.claim), position)
         book.remember(remembered_in(self.pools[key]))

@@ -168,6 +168,10 @@ def test_what_cannot_be_asked_says_so(
     code, error = site.error("ipam", "history", "192.0.2.10", "--namespace", place.name)
     assert (code, error["code"]) == (3, "not_found")
     assert "only a ledger keeps a history" in error["message"]
+    assert error["hint"] == (
+        "`tenure ipam why 192.0.2.10` tells who has it now; set spec.tenure.ledger of its pool, and what comes then is "
+        "kept"
+    )
     assert (
         site.error("ipam", "import", "machines", "--network", "machines", "--realm", "a b", "--store", "memory:")[0]
         == 2

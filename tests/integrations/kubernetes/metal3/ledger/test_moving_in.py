@@ -166,6 +166,19 @@ async def test_what_others_hold_of_the_range_is_in_the_way_out_until_it_is_drain
     assert (await plan_export(read(drain=["192.0.2.12"]), KEY, ledger, "machines", "east")).collisions == []
 
 
+async def test_an_address_that_a_claim_has_and_others_hold_is_in_the_way_out_as_a_conflict_of_both(
+    ledger: AsyncLedger,
+) -> None:
+    """The pool cannot give it while the claim has it, and no drain ends what is there already."""
+    await ledger.allocate("machines", owner="instance/printer", address="192.0.2.12")
+    plain = await plan_export(read(("im1", "192.0.2.12")), KEY, ledger, "machines", "east")
+    drained = await plan_export(read(("im1", "192.0.2.12"), drain=["192.0.2.12"]), KEY, ledger, "machines", "east")
+
+    said = "held in the ledger, while IPClaim metal/im1 has it in the pool: one of the two has to let go"
+    assert reasons(plain) == reasons(drained) == {"192.0.2.12": said}
+    assert {each.owner for each in plain.collisions} == {"instance/printer"}
+
+
 async def test_bad_names_are_refused(ledger: AsyncLedger) -> None:
     with pytest.raises(Invalid, match="realm: 'a b' is no realm"):
         await plan_import(read(), KEY, ledger, "machines", "a b")

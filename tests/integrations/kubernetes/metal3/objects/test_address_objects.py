@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.kubernetes.metal3.objects.address_objects import address_name, pool_of
+from tenure.integrations.kubernetes.metal3.objects.address_objects import address_name, named_position, pool_of
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.kernel.addressing.addresses import parse_address
 
@@ -20,6 +20,14 @@ from tenure.kernel.addressing.addresses import parse_address
 )
 def test_c20_c21_an_address_has_one_name(address: str, name: str) -> None:
     assert address_name("prov", parse_address(address)) == name
+    assert named_position("prov", name) == parse_address(address)
+
+
+@pytest.mark.parametrize(
+    "name", ["prov", "prov-", "prov-web", "other-192-168-0-11", "prov-192-168-0-011", "prov-FD00--1"]
+)
+def test_a_name_that_is_made_of_no_address_is_none_of_an_address(name: str) -> None:
+    assert named_position("prov", name) is None
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tenure.integrations.kubernetes.metal3.ledger.network_mirror import read_neighbours, read_plan
 from tenure.integrations.kubernetes.metal3.ledger_state import row_of
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of, position_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId
 from tenure.integrations.kubernetes.metal3.objects.ledger_owner import (
     CLAIM_UID,
     claim_of_owner,
@@ -135,22 +136,23 @@ def _is_kept(held: Holding, entry: Address, network: str) -> bool:
 async def plan_export(read: ReadPools, key: PoolId, ledger: AsyncLedger, network: str, realm: str) -> MovePlan:
     """Plan what the ledger is to hold no more for a pool, which serves from its objects alone again.
 
-    Whatever others hold of what the pool gives is in the way: without the ledger, the pool does not know of it. So is
-    what claims keep, as long as the ledger would give it to others: afterwards only the cluster knows who has it.
+    Whatever others hold of what the pool gives, or has given to a claim, is in the way: without the ledger, the pool
+    does not know of it. So is what claims keep, as long as the ledger would give it to others: afterwards only the
+    cluster knows who has it.
     """
     plan = MovePlan(network, _checked(realm))
     pool, book = read.pool(key), read.book_of(key)
     if read.spec_of(key).spec.ledger is not None:
         reason = f"{key} is bound to a ledger still: remove spec.tenure.ledger first"
         plan.unready = f"{reason}, or the operator would ask for all of it again"
-    objects = {position_of(each) for each in read.addresses_of(key)}
+    objects = {position_of(each): claim_id_of(each) for each in read.addresses_of(key)}
     living = {uid_of(each) for each in read.claims.values()}
     found = await read_plan(ledger, network)
     for holding in (*await ledger.holdings(network), *await read_neighbours(ledger, found)):
         row, entry = row_of(holding), Address(holding.address, str(holding.owner), holding.labels)
         if row.pool_uid != uid_of(pool) or claim_of_owner(realm, row.owner) is None:
-            if book.is_on_line(row.position):
-                reason = f"{holding.state} in the ledger, and the pool would give it, too; add it to spec.tenure.drain"
+            reason = _of_others(holding, realm, objects.get(row.position), is_given=book.is_on_line(row.position))
+            if reason:
                 plan.collisions.append(Collision(entry.address, entry.owner, reason))
         elif row.position not in objects and row.claim_uid in living:
             reason = "no IPAddress of the pool has it; nobody would keep it for the claim"
@@ -162,6 +164,18 @@ async def plan_export(read: ReadPools, key: PoolId, ledger: AsyncLedger, network
             plan.moved.append(entry)
             plan.operations.append(_release_of(holding))
     return plan
+
+
+def _of_others(holding: Holding, realm: str, claim: ClaimId | None, *, is_given: bool) -> str:
+    """Say why what others hold is in the way out; nothing if it is not.
+
+    ``claim``: which has the address in the pool; ``is_given``: whether the pool would give it, but for that.
+    """
+    is_held = holding.row.state in OWNED
+    if claim is not None and is_held and str(holding.owner) != ledger_owner(realm, claim):
+        return f"{holding.state} in the ledger, while {claim} has it in the pool: one of the two has to let go"
+    way_out = "and the pool would give it, too; add it to spec.tenure.drain"
+    return f"{holding.state} in the ledger, {way_out}" if is_given else ""
 
 
 def _is_given(network: Network, position: int) -> bool:

@@ -29,6 +29,23 @@ def address_name(name_prefix: str, position: int) -> str:
     return f"{name_prefix}-{written}".rstrip("-")
 
 
+def named_position(name_prefix: str, name: str) -> int | None:
+    """Return the address that a name is made of; nothing, if it is made of none."""
+    if not name.startswith(f"{name_prefix}-"):
+        return None
+    written = name.removeprefix(f"{name_prefix}-")
+    groups = written.replace("-", ":")
+    # A name ends without the hyphens of an address that ends in colons.
+    for guess in (written.replace("-", "."), groups, f"{groups}:", f"{groups}::"):
+        try:
+            position = unmapped(parse_address(guess))
+        except Invalid:
+            continue
+        if address_name(name_prefix, position) == name:
+            return position
+    return None
+
+
 def object_name(pool: PoolId, spec: PoolSpec, claim: Object, position: int) -> str:
     """Return the name that the object of an address has when a claim gets it."""
     is_claims = POOL_KINDS[pool.kind].named_by_claim

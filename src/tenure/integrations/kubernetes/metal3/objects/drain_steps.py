@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.address_objects import claim_id_of
+from tenure.integrations.kubernetes.metal3.objects.claim_kinds import id_of, kind_of
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import text
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import AddressRange
 
 DRAINED = "Drained"
@@ -22,7 +24,10 @@ class DrainStep(NamedTuple):
 
     address: str
     name: str
-    """The IPAddress object; of another namespace than the pool's, with that, and so is the claim."""
+    """The IPAddress object; of another namespace than the pool's, with that, and so is the claim.
+
+    Where the object is gone and the claim is not, it is what the claim's status names; empty if that names none.
+    """
     kind: str
     claim: str
     """The claim that has the address, by kind and name."""
@@ -37,6 +42,13 @@ def drain_step(pool: PoolId, address: Object, claim: Object | None) -> DrainStep
     return DrainStep(shown, pool.listed(key_of(address)), id.kind, pool.listed(id.key), owner)
 
 
+def claim_step(pool: PoolId, claim: Object, position: int) -> DrainStep:
+    """Return a claim as a step that keeps an address without an object, such as one that waits for its release."""
+    id, given = id_of(claim), kind_of(claim).given(claim)
+    name = pool.listed((id.namespace, given)) if given else ""
+    return DrainStep(format_address(position), name, id.kind, pool.listed(id.key), owner_text(claim))
+
+
 def owner_text(claim: Object) -> str:
     """Return what owns a claim: the controller among its owners, else the first."""
     owners = claim["metadata"].get("ownerReferences") or []
@@ -49,6 +61,9 @@ def drained_condition(left: int, ranges: Iterable[AddressRange], steps: Sequence
     where = ", ".join(map(str, ranges))
     if not left:
         return "True", "NothingHeld", f"nobody holds an address of {where}; it can be taken out of spec.pools"
+    count = f"1 address of {where} is held" if left == 1 else f"{left} addresses of {where} are held"
+    if not steps:
+        return "False", "AddressesHeld", f"{count} by {'a claim that is' if left == 1 else 'claims that are'} going"
     named = ", ".join(f"{each.address} ({each.kind} {each.claim})" for each in steps[:3])
     more = f" and {left - len(steps[:3])} more" if left > len(steps[:3]) else ""
-    return "False", "AddressesHeld", f"{left} addresses of {where} are held: {named}{more}"
+    return "False", "AddressesHeld", f"{count}: {named}{more}"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import CLUSTER_NAME, field, text
@@ -91,6 +91,9 @@ def facts_of(files: FiledObjects, names: MachineNames, template: str, namespace:
     facts = read_facts(
         namespace, number, {sort: machine_object(each) for sort, each in objects.items()}, objects[ObjectSort.HOST]
     )
+    if files.named(KINDS[ObjectSort.HOST], host) is None:
+        way_out = "add the file with it, or name the one that they have with --host"
+        facts = replace(facts, host_unknown=f"the files have no BareMetalHost {host!r:.80}: {way_out}")
     return FiledMachine(
         facts, tuple(notes), _cluster_of(files, names, template, objects[ObjectSort.MACHINE], own or {})
     )

@@ -25,6 +25,8 @@ class MachineFacts:
     interfaces: Mapping[str, str] | None = None
     """MAC addresses by the name of the card."""
     boot_mac: str = ""
+    host_unknown: str = ""
+    """Why nothing is known of the host but its name; empty if its object was read."""
 
     @property
     def provider_id(self) -> str:

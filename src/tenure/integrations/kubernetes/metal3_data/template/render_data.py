@@ -154,6 +154,8 @@ class _Machine:
         return self.addresses[needed]
 
     def _mac(self, source: MacSource, path: str) -> str:
+        if self.facts.host_unknown and isinstance(source, BootInterface | HostInterface):
+            _refuse(path, self.facts.host_unknown)
         match source:
             case FixedText(text):
                 return text
