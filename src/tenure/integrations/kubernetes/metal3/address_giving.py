@@ -228,7 +228,7 @@ class AddressGiving:
             return
         await self.claims.say_served(current, address)
         record.unsettled.discard(id)
-        record.stop_idling(id)
+        record.idle.discard(id)
         record.succeeded(id)
         if not is_fit_to_move(current, position):
             record.name_later(id)
@@ -374,7 +374,7 @@ class AddressGiving:
     def failed(self, record: PoolRecord, claim: Object, error: Exception) -> None:
         """Let a claim be looked at again later, because a write about it failed; until then it counts as waiting."""
         id = id_of(claim)
-        if not was_served(claim) and not is_terminating(claim):
+        if not was_served(claim) and not is_terminating(claim) and self._is_there(claim):
             record.wait_idly(id)
         level = logging.DEBUG if isinstance(error, WriteConflict | ObjectMissing) else logging.WARNING
         LOG.log(level, "%s: %s", id, error)

@@ -205,7 +205,7 @@ class PoolPasses:
         id = id_of(claim)
         record.leave_line(id)
         record.stop_wanting(id)
-        record.stop_idling(id)
+        record.idle.discard(id)
         record.unsettled.add(id)
         match action:
             case PickAny():
@@ -478,6 +478,7 @@ class PoolPasses:
         """Write what a pool says of itself, if that is due; also where its definition may have room for it by now."""
         tried_in_s = self.giving.pools.cramped.tried_in_s(key.kind)
         record.is_status_due |= tried_in_s is not None and tried_in_s <= 0
+        record.is_status_due |= record.counted != record.waiting_counts
         if not record.is_status_due or (record.book.spec.ledger is not None and record.ledger.is_unread):
             return
         wait_s = record.status_at + STATUS_EVERY_S - time.monotonic()

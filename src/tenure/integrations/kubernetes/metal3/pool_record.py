@@ -60,6 +60,9 @@ class PoolRecord:
     is_in_pass: bool = False
     """Whether a pass over the pool is under way: then it is not forgotten."""
     is_status_due: bool = True
+    counted: tuple[int, int] | None = None
+    """The ``waiting_counts`` that the last status told. A claim leaves those that wait in many ways, and none need say
+    that the status is due: the counts do."""
     status_at: float = float("-inf")
     """When the status was written last."""
 
@@ -137,7 +140,6 @@ class PoolRecord:
     def join_line(self, claim: ClaimId, arrival: Arrival) -> None:
         """Let a claim wait for any address; it keeps its place by when it arrived (KD10)."""
         if self._arrivals.get(claim) != arrival:
-            self.is_status_due = True
             self._arrivals[claim] = arrival
             if (arrival, claim) not in self._listed:
                 self._listed.add((arrival, claim))
@@ -152,8 +154,7 @@ class PoolRecord:
 
     def leave_line(self, claim: ClaimId) -> None:
         """Let a claim wait no longer for any address."""
-        if self._arrivals.pop(claim, None) is not None:
-            self.is_status_due = True
+        self._arrivals.pop(claim, None)
 
     def next_in_line(self) -> ClaimId | None:
         """Take the claim that has waited longest out of the line."""
@@ -190,6 +191,11 @@ class PoolRecord:
         return len(self._arrivals) + len(self._wants) + len(self._wants_within) + len(self.idle)
 
     @property
+    def waiting_counts(self) -> tuple[int, int]:
+        """Return what a status tells of claims that wait: how many do for any address, and how many have none."""
+        return self.waiting, self.without_address
+
+    @property
     def claims_without_address(self) -> Iterator[ClaimId]:
         """Return the claims that have no address, whatever they wait for."""
         return chain(self._arrivals, self._wants, self._wants_within, self.idle)
@@ -201,25 +207,16 @@ class PoolRecord:
     def wait_idly(self, claim: ClaimId) -> None:
         """Let a claim wait for something else than an address."""
         self.idle.add(claim)
-        self.is_status_due = True
-
-    def stop_idling(self, claim: ClaimId) -> None:
-        """Let a claim wait for nothing else than an address any more; the pool's status may have counted it."""
-        if claim in self.idle:
-            self.idle.discard(claim)
-            self.is_status_due = True
 
     def want(self, claim: ClaimId, position: int) -> None:
         """Let a claim wait for one address."""
         self.stop_wanting(claim)
-        self.is_status_due = True
         self._wants[claim] = position
         self._wanted.setdefault(position, set()).add(claim)
 
     def want_within(self, claim: ClaimId, ranges: Ranges) -> None:
         """Let a claim wait for an address of some ranges."""
         self.stop_wanting(claim)
-        self.is_status_due = True
         self._wants_within[claim] = ranges
         self._within.setdefault(ranges, set()).add(claim)
 

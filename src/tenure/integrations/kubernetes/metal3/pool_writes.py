@@ -320,7 +320,7 @@ class PoolWrites:
         orphans, steps = self.orphans_of(key), list(islice(self._drain_steps(key), SAMPLE))
         own = {} if key.kind in self.cramped else own_status(record, pool, notes, problem, orphans, overlap, steps)
         changes = status_changes(record, pool, own)
-        record.is_status_due = False
+        record.is_status_due, record.counted = False, record.waiting_counts
         if own and "tenure" not in changes:
             self._note_room(key.kind, has_room=True)
         if not changes:
