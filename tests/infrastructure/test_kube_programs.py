@@ -148,7 +148,7 @@ def test_make_kube_runs_a_server_that_what_it_prints_leads_to() -> None:
         with urllib.request.urlopen(request, timeout=30, context=context) as answer:  # noqa: S310
             assert answer.read() == b"ok"
 
-    assert _played(["make", "kube"], ask).startswith("export KUBECONFIG=")
+    assert _played(["make", "--no-print-directory", "kube"], ask).startswith("export KUBECONFIG=")
 
 
 def _played(command: list[str], use: Callable[[str], None] = lambda line: None) -> str:

@@ -28,9 +28,9 @@ def test_marks_that_a_killed_move_left_are_taken_off_templates_and_machines_data
         for kind, name in marked:
             until(lambda kind=kind, name=name: DELETE_FOR_MOVE not in annotations_of(park.get(kind, name) or {}))  # type: ignore[misc]
         park.machine("n", template="t")
-        park.remove_machine("m")
 
         assert addresses_of(park, "n") == ["10.0.0.2"]
+        park.remove_machine("m")
         until(lambda: not any("t-0" in each or each.endswith(" m") for each in park.left()))
 
 
