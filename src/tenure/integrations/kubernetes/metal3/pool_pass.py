@@ -3,6 +3,7 @@
 Decisions are ``claim_decision``'s and the writes for new addresses ``address_giving``'s; here is the order of it all.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -70,6 +71,8 @@ STATUS_EVERY_S = 0.25
 """A status that only counts is written so often; what others made shows within a second."""
 RETRY_S = 5.0
 """After how long a pool is looked at again that could not be written."""
+TURN = 200
+"""So many claims are decided about before other work has its turn."""
 
 
 @dataclass
@@ -190,10 +193,13 @@ class PoolPasses:
         again when the line is served.
         """
         agenda = Agenda()
-        for claim in self._in_order(view, record, ids):
+        for number, claim in enumerate(self._in_order(view, record, ids), 1):
             action = self._decide(view, record, claim)
             if action is not None:
                 self._enter(agenda, view, record, claim, action, waits=waits)
+            # A new leader decides about all claims of a pool, which may be thousands: its Lease is renewed meanwhile.
+            if number % TURN == 0:
+                await asyncio.sleep(0)
         await all_of([*agenda.work, partial(self._release_all, view, record, agenda.releases)])
         await self.giving.take(view, record, agenda.takes)
         return agenda.newly, agenda.behind
