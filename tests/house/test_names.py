@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
-from tests.house.test_layout import ROOT, name_of, written
+from tests.house.test_layout import MODULES, ROOT, name_of, written
 
 PACKAGE = ROOT / "src" / "tenure"
 MOST_MODULES = 22
@@ -16,6 +16,9 @@ GERUNDS = {"waiting", "wiring"}
 
 NOUNS = {"holding"}
 """Words in -ing that are nouns of the field."""
+
+SUITES = {"contract", "conformance", "proof", "house"}
+"""Folders whose tests are about a promise and not about a module, whatever they are called."""
 
 
 def modules() -> list[Path]:
@@ -45,6 +48,29 @@ def public_classes() -> dict[str, list[str]]:
     return dict(found)
 
 
+def room_of(path: Path) -> tuple[str, ...]:
+    """Return the folders of a module, or of a test, below ``src/tenure`` or ``tests``."""
+    parts = path.relative_to(ROOT).parent.parts
+    return parts[2:] if parts[0] == "src" else parts[1:]
+
+
+def misplaced_tests() -> list[str]:
+    """List the tests that bear the name of a module of their integration or layer, and stand elsewhere.
+
+    Such a test stands in the folder that mirrors the module's, or below it where it shares a stage with others.
+    """
+    rooms = defaultdict(list)
+    for path in modules():
+        rooms[path.stem].append(room_of(path))
+    tests = [path for path in MODULES if path.stem.startswith("test_") and SUITES.isdisjoint(path.parts)]
+    return [
+        name_of(path)
+        for path in tests
+        if (near := [each for each in rooms[path.stem.removeprefix("test_")] if each[:2] == room_of(path)[:2]])
+        and not any(room_of(path)[: len(each)] == each for each in near)
+    ]
+
+
 def glossary() -> list[str]:
     """List the words of the glossary."""
     text = (ROOT / "docs" / "reference" / "glossary.md").read_text("utf-8")
@@ -71,6 +97,10 @@ def test_a_module_is_named_by_what_it_has() -> None:
     found = {path.stem for path in modules() if re.fullmatch(r"[a-z]+ing", path.stem)} - NOUNS
 
     assert found == GERUNDS
+
+
+def test_a_test_is_found_from_its_module() -> None:
+    assert misplaced_tests() == []
 
 
 def test_a_word_of_the_glossary_has_one_meaning() -> None:

@@ -3,31 +3,26 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from json.encoder import encode_basestring as quoted
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
-from tenure.kernel.addressing.addresses import family_of, format_address, width
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.holdings import holding_model, tenures
 from tenure.kernel.holdings.actor import BY
-from tenure.kernel.holdings.holding_model import State, moment
+from tenure.kernel.holdings.holding_model import moment
 from tenure.kernel.plan import plan_model as plan
 from tenure.kernel.plan.plan_model import address_text
-from tenure.service.allocator.claim import Granted
 from tenure.service.apply.operations import Shown
 from tenure.service.read import explain, presenter, search, verify
 from tenure.wire import responses
-
-_encode = msgspec.json.Encoder().encode
 
 _moment = lru_cache(64)(moment)
 """Those who were granted something in one transaction hold it since one moment."""
 
 
 def holding(held: holding_model.Holding) -> responses.Holding:
-    """Write a holding. Cost: a few µs; every allocation does it."""
+    """Write a holding. Cost: a few µs; every allocation does it, on the short way and on the long one."""
     row, address = held.row, held.address
     details = row.details
     by = details.get(BY)
@@ -56,43 +51,6 @@ def holding(held: holding_model.Holding) -> responses.Holding:
         network_number=row.network,
         warnings=[*held.warnings] if held.warnings else UNSET,
     )
-
-
-def granted_json(granted: Granted) -> bytes:
-    """Write what was granted as JSON: the same bytes as ``holding`` encoded, which a test of generated holdings holds.
-
-    Plain holdings, which nearly every allocation is answered with, are written by hand in some 2 µs: on the usual way
-    two objects are made of a row before it is encoded, which takes twice as long.
-    """
-    row, layout, warnings = granted
-    by = row.details.get(BY)
-    if warnings or row.state is not State.HELD or row.until_us is not None or by is None or len(row.details) > 1:
-        return _encode(holding(presenter.holding_of(row, layout, warnings)))
-    network = layout.name_of(row.network)
-    prefix, gateway = layout.shown(network, row.first)
-    first = format_address(row.first)
-    last = first if row.first == row.last else format_address(row.last)
-    unit = width(row.first) - (row.last - row.first).bit_length()
-    # encode_basestring leaves letters beyond ASCII as they are, as the encoder does.
-    return (
-        f'{{"address":"{first}","last_address":"{last}","unit":{unit},"family":"{family_of(row.first)}",'
-        f'"network":{quoted(network)},"prefix":{prefix},"gateway":{_optional(gateway)},'
-        f'"owner":{quoted(row.owner)},"slot":{quoted(row.slot)},"state":"held",'
-        f'"generation":{row.generation},"since":{_moment_json(row.since_us)},"until":null,'
-        f'"request":{_optional(row.request)},"labels":{{}},"description":"","carrier":null,"plan":null,'
-        f'"actor":{quoted(by[0])},"request_id":{_optional(by[1])},"space":{row.space},'
-        f'"network_number":{row.network}}}'
-    ).encode()
-
-
-@lru_cache(64)
-def _moment_json(at_us: int) -> str:
-    """Write a moment as JSON; those who were granted something in one transaction hold it since the same."""
-    return _encode(moment(at_us)).decode()
-
-
-def _optional(text: str | None) -> str:
-    return "null" if text is None else quoted(text)
 
 
 def optional_holding(held: holding_model.Holding | None) -> responses.Holding | None:

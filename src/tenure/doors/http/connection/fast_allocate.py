@@ -26,7 +26,8 @@ from tenure.kernel.errors import TenureError
 from tenure.kernel.holdings.actor import Asker
 from tenure.service.allocator.claim import Claim
 from tenure.service.ledger.fast_path import AtOnce, WishInFlight
-from tenure.wire.encode import granted_json
+from tenure.service.read.presenter import holding_of
+from tenure.wire.encode import holding
 from tenure.wire.problems import problem_of, status_of
 
 PLAIN_PATH = re.compile(rb"%b/networks/[A-Za-z0-9._~-]{1,255}:allocate" % re.escape(API.encode()))
@@ -160,7 +161,7 @@ class Shortcut:
             request.begin_anew(Before(watch.request_id, watch.began, in_doubt=begun.in_doubt()))
             return
         self._site.meter.count("shortcuts")
-        body = granted_json(granted)
+        body = encode(holding(holding_of(*granted)))
         request.answer(USUAL % (len(body), watch.request_id.encode()), body)
         watch.status, watch.size = 200, len(body)
         watch.end()
