@@ -1,0 +1,1 @@
+"""Objects that share one pool."""
