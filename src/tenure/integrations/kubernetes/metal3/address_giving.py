@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,6 +45,7 @@ from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS
 from tenure.integrations.kubernetes.metal3.pool_record import PoolRecord
 from tenure.integrations.kubernetes.metal3.pool_writes import PoolWrites
+from tenure.integrations.kubernetes.runtime.api_client import IN_FLIGHT
 from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
     ApiUnreachable,
@@ -60,6 +62,8 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 256
 """How many addresses one write on the pool reserves."""
+AT_ONCE = 2 * IN_FLIGHT
+"""How many claims are written about at a time: while some wait for the watch, others have requests in flight."""
 WATCH_WITHIN_S = 2.0
 """How long the watch is waited for after an object was created; it needs some milliseconds."""
 NAMED_AT_ONCE = 16
@@ -384,7 +388,23 @@ class AddressGiving:
 
 
 async def all_of(work: Iterable[Work]) -> None:
-    """Do things at once, and wait for all of them also where one fails: a pass ends when all its writes have ended."""
-    for outcome in await asyncio.gather(*(each() for each in work), return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome
+    """Do things, many at once, and wait for all of them also where one fails: a pass ends when all its writes have.
+
+    No more than ``AT_ONCE`` are begun at a time, so what comes first also ends first. A task for each of thousands would
+    only wait for its turn, with all that it needs in memory.
+    """
+    left = deque(work)
+    failures: list[Exception] = []
+
+    async def worker() -> None:
+        while left:
+            try:
+                await left.popleft()()
+            except Exception as error:
+                failures.append(error)
+
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(min(AT_ONCE, len(left))):
+            workers.create_task(worker())
+    if failures:
+        raise failures[0]

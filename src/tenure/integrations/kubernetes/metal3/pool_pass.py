@@ -193,9 +193,10 @@ class PoolPasses:
         again when the line is served.
         """
         agenda = Agenda()
-        for number, claim in enumerate(self._in_order(view, record, ids), 1):
-            action = self._decide(view, record, claim)
-            if action is not None:
+        for number, id in enumerate(self._in_order(view, record, ids), 1):
+            claim = self._claim_of(view.key, record, id)
+            action = self._decide(view, record, claim) if claim is not None else None
+            if claim is not None and action is not None:
                 self._enter(agenda, view, record, claim, action, waits=waits)
             # A new leader decides about all claims of a pool, which may be thousands: its Lease is renewed meanwhile.
             if number % TURN == 0:
@@ -264,16 +265,21 @@ class PoolPasses:
         doing = partial(self.giving.refuse, claim, message, Unserved.POOL_EXHAUSTED)
         agenda.work.append(partial(self.giving.guarded, record, claim, doing))
 
-    def _in_order(self, view: PoolView, record: PoolRecord, ids: Iterable[ClaimId]) -> list[Object]:
-        """Return the claims of this pool among some, in the order of their arrival; forget all that are not ours."""
-        found = []
-        for id in ids:
-            claim = self.caches.objects.claim(id)
-            if claim is not None and self._is_ours_of(view.key, claim):
-                found.append(claim)
-            else:
-                record.forget(id)
-        return sorted(found, key=arrival_of)
+    def _in_order(self, view: PoolView, record: PoolRecord, ids: Iterable[ClaimId]) -> list[ClaimId]:
+        """Return the claims of this pool among some, in the order of their arrival; forget all that are not ours.
+
+        Names, and not the claims: thousands that are parsed at the same time take more memory than all that is kept.
+        """
+        found = ((self._claim_of(view.key, record, id), id) for id in ids)
+        return [id for _, id in sorted((arrival_of(claim), id) for claim, id in found if claim is not None)]
+
+    def _claim_of(self, pool: PoolId, record: PoolRecord, id: ClaimId) -> Object | None:
+        """Return a claim of a pool; nothing, and forget it, if it is gone, of another pool, or not looked after here."""
+        claim = self.caches.objects.claim(id)
+        if claim is not None and self._is_ours_of(pool, claim):
+            return claim
+        record.forget(id)
+        return None
 
     def _is_ours_of(self, pool: PoolId, claim: Object) -> bool:
         """Return whether a claim is of a pool, and one that this operator looks after by now."""
@@ -433,13 +439,14 @@ class PoolPasses:
                 break
             await self.giving.take(view, record, takes)
             view = self._view(view.key)
-        waiting = [self.caches.objects.claim(id) for id in newly if record.is_in_line(id)]
-        refuse = partial(self.giving.refuse, message=EXHAUSTED, why=Unserved.POOL_EXHAUSTED)
-        await all_of(
-            partial(self.giving.guarded, record, claim, partial(refuse, claim))
-            for claim in waiting
-            if claim is not None
-        )
+        await all_of(partial(self._refuse_waiting, record, id) for id in newly if record.is_in_line(id))
+
+    async def _refuse_waiting(self, record: PoolRecord, id: ClaimId) -> None:
+        """Say on a claim in the line that no address is free."""
+        claim = self.caches.objects.claim(id)
+        if claim is not None:
+            refuse = partial(self.giving.refuse, claim, EXHAUSTED, Unserved.POOL_EXHAUSTED)
+            await self.giving.guarded(record, claim, refuse)
 
     def _next_takes(self, view: PoolView, record: PoolRecord) -> list[tuple[Object, int]]:
         """Take claims out of the line, and pick an address for each; decide again, since they may have changed."""

@@ -356,7 +356,7 @@ class PoolWrites:
     def _drain_steps(self, key: PoolId) -> Iterator[DrainStep]:
         """Yield what is still held in drained ranges, in the order of the addresses."""
         for position in sorted(self.caches.records.of(key).book.draining):
-            objects = self.caches.objects.addresses_at(key, position)
+            objects = self.caches.records.addresses_at(key, position)
             for address in objects:
                 yield drain_step(key, address, self.caches.objects.claim(claim_id_of(address)))
             for id in () if objects else self.caches.records.claims_at(key, position):

@@ -83,8 +83,10 @@ class PackedObjects:
         namespace, name = key_of(object)
         key, uid = (sys.intern(namespace), name), uid_of(object)
         known = self._packed.get(key)
-        # Indexes have the text of the first write; every parsed object has one of its own.
-        self._packed[key] = Packed(known.uid if known is not None and known.uid == uid else uid, version_of(object))
+        if known is not None and known.uid == uid:
+            # Every parsed object has a text of its own. Whatever remembers the uid is to keep none but the first.
+            uid = object["metadata"]["uid"] = known.uid
+        self._packed[key] = Packed(uid, version_of(object))
         self._unpacked.pop(key, None)
         self._remember(key, object)
         return key

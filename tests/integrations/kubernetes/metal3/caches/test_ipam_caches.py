@@ -123,10 +123,10 @@ async def test_who_holds_an_address_is_known_before_its_object_is_there() -> Non
     place = parse_address("10.0.0.5")
 
     assert stage.caches.records.claims_at(POOL, place) == [claim_id("c")]
-    assert stage.caches.objects.addresses_at(POOL, place) == []
+    assert stage.caches.records.addresses_at(POOL, place) == []
     await stage.settle()
-    assert [each["metadata"]["name"] for each in stage.caches.objects.addresses_at(POOL, place)] == ["p-10-0-0-5"]
-    assert stage.caches.objects.addresses_at(PoolId(NAMESPACE, "other"), place) == []
+    assert [each["metadata"]["name"] for each in stage.caches.records.addresses_at(POOL, place)] == ["p-10-0-0-5"]
+    assert stage.caches.records.addresses_at(PoolId(NAMESPACE, "other"), place) == []
 
 
 def test_pools_that_came_and_went_leave_nothing_on_a_replica_that_only_follows() -> None:

@@ -13,7 +13,6 @@ from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     claim_name_of,
     owner_uids,
     pool_of,
-    position_of,
 )
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, ClaimKind, Reference
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import (
@@ -80,7 +79,7 @@ class FollowedObjects:
         self.ip_pools = group(IP_POOL, {"cluster": _cluster_of_pool})
         of_claims: dict[str, Indexer] = {"uid": _uid, "cluster": _cluster_of_claim, "elsewhere": _pool_elsewhere}
         of_addresses: dict[str, Indexer] = {
-            "claim": _claim_key, "owner": owner_uids, "pool": _pool_key, "place": _place_key,
+            "claim": _claim_key, "owner": owner_uids, "pool": _pool_key,
         }  # fmt: skip
 
         def found(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> DiscoveredGroup:
@@ -251,10 +250,6 @@ class FollowedObjects:
         """Return the address objects of both kinds that name a pool. O(n) of these."""
         return self._addresses_by("pool", "/".join(pool))
 
-    def addresses_at(self, pool: PoolId, position: int) -> list[Object]:
-        """Return the address objects of both kinds that hold an address of a pool. O(1)."""
-        return self._addresses_by("place", _place(pool, position))
-
     def _addresses_by(self, index: str, value: str) -> list[Object]:
         return [address for each in self.kinds for address in each.addresses.by_index(index, value)]
 
@@ -300,15 +295,6 @@ def _claim_key(address: Object) -> Iterable[str]:
 def _pool_key(address: Object) -> Iterable[str]:
     pool = pool_of(address)
     return ("/".join(pool),) if pool else ()
-
-
-def _place(pool: PoolId, position: int) -> str:
-    return f"{'/'.join(pool)}/{position}"
-
-
-def _place_key(address: Object) -> Iterable[str]:
-    pool, position = pool_of(address), position_of(address)
-    return (_place(pool, position),) if pool and position is not None else ()
 
 
 def _pool_elsewhere(claim: Object) -> Iterable[str]:

@@ -116,7 +116,7 @@ class LedgerOrphans:
             if (
                 is_ours
                 and not self.caches.objects.lives(row.claim_uid)
-                and not self.caches.objects.addresses_at(pool, row.position)
+                and not self.caches.records.addresses_at(pool, row.position)
             ):
                 yield row
 

@@ -138,7 +138,7 @@ class MoveNotes:
     def _claim_at(self, pool: PoolId, row: LedgerRow) -> Object | None:
         """Return the claim that has the address of a holding of its name, and stays; or nothing."""
         objects, follower = self.caches.objects, self.ledgers.followers.get(pool)
-        for address in objects.addresses_at(pool, row.position):
+        for address in self.caches.records.addresses_at(pool, row.position):
             claim = owner_of(address, objects)
             is_named = claim is not None and follower is not None and follower.row_of_claim(id_of(claim)) == row
             is_leaving = claim is None or is_terminating(claim) or is_marked(claim) or is_marked(address)
