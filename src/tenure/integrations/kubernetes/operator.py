@@ -85,6 +85,7 @@ async def started(settings: OperatorSettings, make_client: MakeClient = plain_cl
         except (OSError, UnicodeError) as error:
             raise CannotListen(ListenOptions("--host", "--port"), settings.host, settings.port, error) from error
         try:
+            # Before the work begins: a port that is taken ends the start, and is named.
             ports = [await each.listen() for each in controllers]
             async with _at_work(context, controllers) as part_ended:
                 yield Running(context, controllers, port, max(ports, default=0), part_ended)
@@ -154,6 +155,7 @@ async def _first_end(tasks: list[asyncio.Task[None]]) -> str:
 async def _lead(controllers: list[Controller]) -> None:
     """Let all controllers lead; the first that fails ends the others, so that none leads on unattended."""
     if not controllers:
+        # Work that returns would end the lease, and with it the operator (``WorkEnded``).
         await asyncio.Event().wait()
     async with asyncio.TaskGroup() as group:
         for each in controllers:

@@ -133,6 +133,7 @@ class AddressGiving:
         for claim, position in named:
             if claim is None or not self._is_there(claim):
                 continue  # it changed meanwhile, or it went
+            # Asked again: while claims were named, another holder may have come, or the pool have been changed.
             if self._is_to_be_had(view, record, claim, position):
                 chosen.append((claim, position))
             else:
@@ -160,6 +161,7 @@ class AddressGiving:
         All are asked for at once: the ledger makes one transaction of many.
         """
         asked = (ledgers.grant(view.key, claim, position) for claim, position in chosen)
+        # All outcomes are looked at: one refusal must not hide what the ledger has granted to the others.
         outcomes = await asyncio.gather(*asked, return_exceptions=True)
         granted, away = [], []
         for (claim, position), outcome in zip(chosen, outcomes, strict=True):
@@ -218,6 +220,7 @@ class AddressGiving:
             return  # it went meanwhile; what it leaves is released with it
         if id.namespace in self.caches.terminating:
             return  # it goes with its namespace
+        # Once more, behind the reservation: where no webhook is asked, the ranges may have been changed.
         if not self._is_to_be_had(view, record, claim, position):
             self.look_again(view, record, claim)
             return
@@ -227,6 +230,7 @@ class AddressGiving:
         name = key_of(address)[1]
         if was_served(claim):
             self.record(claim, "AddressMissing", f"IPAddress {name} was gone; it is made again", "Warning")
+        # As it is by now: the server refuses a status on a version that is not the claim's last.
         current = self.caches.objects.claim(id)
         if current is None or uid_of(current) != uid_of(claim):
             return
@@ -255,6 +259,7 @@ class AddressGiving:
             is_refused = error.status in (403, 422) or isinstance(error, ObjectMissing)  # or the kind is not there
             if is_refused and not is_going:
                 await self.refuse(claim, FAILED_TO_CREATE, reason=str(error))
+            # Raised all the same, so that the claim is tried again: a quota or a policy may change.
             raise
 
     def record(self, claim: Object, reason: str, note: str, type: Literal["Normal", "Warning"] = "Normal") -> None:
@@ -309,6 +314,7 @@ class AddressGiving:
 
     async def _withdraw(self, view: PoolView, record: PoolRecord, claim: Object, address: Object) -> None:
         """Delete a new object of which nobody was told, and look at its claim again."""
+        # In its last version, which the deletion names: another program may have changed it since.
         await self.claims.delete_address(self.caches.objects.addresses_like(address).get(key_of(address)) or address)
         self.look_again(view, record, claim)
 
@@ -319,6 +325,7 @@ class AddressGiving:
     async def _exists(self, view: PoolView, record: PoolRecord, claim: Object, position: int) -> None:
         """Look at the object that has the name of an address: it may be this claim's own, from before a crash."""
         name = object_name(view.key, record.book.spec, claim, position)
+        # From the server: the watch may not have brought the object that was in the way.
         await self.claims.read_address(claim, name)
         # Nothing, if it has gone since it was read.
         found = self.caches.objects.addresses_like(claim).get((key_of(claim)[0], name))
@@ -327,6 +334,7 @@ class AddressGiving:
             return
         if not is_of_claim(found, claim, view):
             LOG.info("%s: %s is not to be had: the name %s is taken", view.key, format_address(position), name)
+            # Where objects have the names of claims, no other address would have a free one: the claim waits.
             if not POOL_KINDS[view.key.kind].named_by_claim:
                 self.caches.records.block_name(view.key, position, found)
             note = f"{format_address(position)} is not to be had: IPAddress {name} is there already"
@@ -371,6 +379,7 @@ class AddressGiving:
 
     async def _wait_for_ledger(self, record: PoolRecord, claim: Object, error: LedgerTrouble) -> None:
         """Let a claim be looked at again later, and say why it waits."""
+        # First, since the message may fail as well, and the claim must not be forgotten by that.
         self.failed(record, claim, error)
         with contextlib.suppress(ApiError, ApiUnreachable):
             await self.refuse(claim, str(error), Unserved.POOL_NOT_READY)
@@ -380,6 +389,7 @@ class AddressGiving:
         id = id_of(claim)
         if not was_served(claim) and not is_terminating(claim) and self._is_there(claim):
             record.wait_idly(id)
+        # A conflict, or an object that went, is no fault: users and other controllers write as well.
         level = logging.DEBUG if isinstance(error, WriteConflict | ObjectMissing) else logging.WARNING
         LOG.log(level, "%s: %s", id, error)
         reference = reference_of(claim)

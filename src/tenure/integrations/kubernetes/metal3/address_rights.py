@@ -88,6 +88,7 @@ def owner_of(address: Object, claims: KnownClaims) -> Object | None:
     """
     named = claims.claim(claim_id_of(address))
     found = (claims.claim_of_uid(uid) for uid in owner_uids(address))
+    # Two providers share Cluster API's kind of claims: a claim for a pool of the other one cannot own this address.
     owners = [claim for claim in found if claim is not None and kind_of(claim) is kind_of(address)]
     if owners:
         return next((claim for claim in owners if named is not None and uid_of(claim) == uid_of(named)), owners[0])
@@ -152,6 +153,7 @@ def holders_before(claim: Object, position: int, book: PoolBook, claims: KnownCl
     def is_before(holder: Holder) -> bool:
         sort, uid = holder
         rival = claims.claim_of_uid(uid) if sort in OF_CLAIMS else None
+        # A claim that is not known may be one that the watch has not brought yet, so it is not overtaken.
         return rival is None or _place(rival, position, book) < mine
 
     return [
@@ -167,4 +169,5 @@ def _own(claim: Object, position: int, book: PoolBook) -> list[Holder]:
 
 
 def _place(claim: Object, position: int, book: PoolBook) -> tuple[Title, tuple[str, str], str]:
+    # The uid decides at last: of two kinds, two claims may have one name and one second, and exactly one has to yield.
     return title_of(claim, position, book), arrival_of(claim), uid_of(claim)

@@ -210,10 +210,13 @@ class PoolView:
 
 def decide(claim: Object, view: PoolView) -> Action:
     """Decide about one claim."""
+    # Before all else: the deletion of a claim that is moved is no release, and its address lives on elsewhere.
     if is_marked(claim):
         return Leave("it is being moved")
+    # Before the pause, with which a move begins: clusterctl waits until the mark is off.
     if _holds_up_move(claim, view):
         return LetMove()
+    # Before the deletion: what is paused is not released either (E4).
     if _is_paused(claim, view):
         return NameAddress() if _is_unnamed(claim, view) else Leave("it is paused")
     if is_terminating(claim):
@@ -233,12 +236,14 @@ def _decide_living(claim: Object, view: PoolView) -> Action:
     candidates, leftovers = _candidates(claim, view), _leftovers(claim, view)
     if _is_being_moved(claim, candidates + leftovers, view):
         return Leave("its address is being moved")
+    # Before the adoption: else an object of ours that has to go would be adopted where its deletion has failed.
     if doubled := [each for each in candidates if is_withdrawn(each, claim, view.book)]:
         return WithdrawAddresses(doubled)
     if (found := _best(claim, candidates)) is not None:
         return Adopt(found, _surplus(claim, found, candidates))
     if held := [each for each in leftovers if _is_held(each)]:
         return EndRelease(held)
+    # Only finalizers of others keep these, and no pass can end that.
     if leftovers:
         return Leave("the address of the former claim of this name is going", says=True)
     return _decide_new(claim, view)
@@ -253,6 +258,7 @@ def _holds_up_move(claim: Object, view: PoolView) -> bool:
     """Return whether a move may be waiting for a claim that has no address to name."""
     if not blocks_move(claim) or was_served(claim) or is_terminating(claim) or not view.is_served:
         return False
+    # Any Cluster of the namespace counts: clusterctl waits for claims that name no cluster, too.
     return _is_paused(claim, view) or view.has_paused_cluster(key_of(claim)[0])
 
 
@@ -287,6 +293,7 @@ def _decide_new(claim: Object, view: PoolView) -> Action:
     if (taken := _name_taken(claim, view)) is not None:
         return Refuse(f"IPAddress {key_of(taken)[1]} is there already, and is not of this claim and its pool")
     by_ledger = _by_ledger(claim, view.book.spec.ledger, view) if view.book.spec.ledger is not None else None
+    # What the claim had, or what is reserved for it, comes before its wishes: a crash leads to no second address.
     return by_ledger or _former(claim, view) or _picked(claim, view)
 
 
@@ -319,6 +326,7 @@ def _name_taken(claim: Object, view: PoolView) -> Object | None:
 
 def _by_ledger(claim: Object, binding: LedgerBinding, view: PoolView) -> Action | None:
     """Decide about a claim whose ledger does not answer, or has an address for it; nothing, if any address will do."""
+    # Without a word on the claim: a new leader would write to every claim that waits, and again a moment later (KP12).
     if view.ledger.is_unread:
         return Leave(f"the ledger of {view.key.title} is being read")
     if view.ledger.away:
@@ -334,6 +342,7 @@ def _by_ledger(claim: Object, binding: LedgerBinding, view: PoolView) -> Action 
     if row is not None and not is_of(row, claim):
         held = f"{shown} is held in the ledger by {owner}, for another claim of this name"
         return Refuse(f"{held}: one that was removed by force, or one of another cluster of this realm", position)
+    # A claim that was told of an address, or brings it along, does not change it for what the ledger has.
     if own not in (None, position) and (was_served(claim) or not is_picked_here(claim)):
         return Refuse(f"{shown} is what the ledger has for {owner}, not {format_address(own)}", position)
     action = _unless_held(claim, position, view, shown)
@@ -556,6 +565,7 @@ def _released(claim: Object, view: PoolView) -> list[Object]:
     mine = [each for each in candidates if each is own or is_made_here(each) or uid_of(claim) in owner_uids(each)]
     mine += [each for each in _leftovers(claim, view) if _is_held(each)]
     mine += [each for each in view.addresses_for(claim) if _is_of_former_pool(each, claim, view)]
+    # A marked address may live on in another cluster; it stays until the mark is off.
     return [each for each in mine if not is_marked(each)]
 
 
@@ -572,6 +582,7 @@ def _best(claim: Object, candidates: Sequence[Object]) -> Object | None:
     def order(address: Object) -> tuple[bool, bool, bool, Holder]:
         """Return the place among several, which are a mistake: the address that the claim was given comes first."""
         is_own = own is not None and position_of(address) == own
+        # The holder comes last: every leader takes the same object, in whatever order the objects arrived.
         return not is_own, key_of(address)[1] != given, is_terminating(address), holder_of(address)
 
     return min(candidates, key=order, default=None)

@@ -77,12 +77,14 @@ class ClaimWrites:
         """Write on a claim the address that its status says it was given, if that is there and is not named yet."""
         address = self.caches.objects.addresses_like(claim).get((key_of(claim)[0], kind_of(claim).given(claim)))
         position = position_of(address) if address is not None else None
+        # A status can be forged: only an object that this very claim owns is named.
         if address is None or position is None or is_terminating(claim) or uid_of(claim) not in owner_uids(address):
             return
         await self._patch_claim(claim, _metadata_steps(claim, position, is_picked=is_made_here(address)))
 
     async def let_move(self, claim: Object) -> None:
         """Let a move go on without waiting for a claim; from now on it names an address before it gets it."""
+        # Without this a claim that has lost its mark would not name its address first (``is_named_first``).
         picked = {"op": "add", "path": pointer("metadata", "annotations", PICKED_FOR), "value": uid_of(claim)}
         await self._patch_claim(claim, [picked, UNBLOCK])
 
@@ -150,6 +152,7 @@ class ClaimWrites:
         patched = await self._patch_status(claim, status)
         # The server drops what its definition has no room for.
         is_whole = kind.served(patched, address, has_room=True) is None
+        # Noted at each answer: the definition may be replaced by ours while the operator runs.
         (self._cramped.discard if is_whole else self._cramped.add)(kind)
         return True
 
@@ -179,6 +182,7 @@ class ClaimWrites:
         """
         all_gone = True
         for address in addresses:
+            # In this order: behind an address that stays, the others are deleted all the same.
             all_gone = await self.delete_address(address) and all_gone
         if not all_gone:
             return False
@@ -191,6 +195,7 @@ class ClaimWrites:
             try:
                 answer = await self.client.patch(kind.claim_type(claim), claim, patch)
             except ObjectMissing:
+                # The claim went meanwhile: its finalizer was taken away by force.
                 answer = GONE
             self.caches.objects.claims_like(claim).deleted(claim, answer)
         return True
@@ -203,6 +208,7 @@ class ClaimWrites:
         current = await self.read_address(address, key_of(address)[1])
         if current is None or version_of(current) != version_of(address):
             return False  # it has changed: the next look decides
+        # The claims that own it as well as the claim that it names: they may differ, and each of them keeps it.
         found = [await self.read_claim(current, name) for name in sorted(claim_names_of(current))]
         if owner_of(current, ReadClaims(claim for claim in found if claim is not None)) is not None:
             return False  # the cache is behind
@@ -229,6 +235,7 @@ class ClaimWrites:
             self.check(address)
             answer = await self.client.delete(type, address)
             known.deleted(address, answer)
+            # The answer is a Status, or an object that nothing keeps: either way the address is gone.
             if not is_terminating(answer) or not finalizers_of(answer):
                 return True
             address = answer
@@ -276,10 +283,12 @@ def _metadata_steps(claim: Object, position: int, *, is_picked: bool) -> list[St
         {"op": "add", "path": pointer("metadata", "annotations", name), "value": value}
         for name, value in changed.items()
     ]
+    # A JSON patch cannot add to a map that is not there.
     if not annotations:
         steps = [{"op": "add", "path": "/metadata/annotations", "value": wanted}]
     if blocks_move(claim):
         steps.append(UNBLOCK)
     if kind_of(claim).lacks_label(claim):
         steps += label_steps(claim, kind_of(claim).move_label)
+    # The server refuses a new finalizer on an object that is being deleted, and with it the whole patch.
     return steps if is_terminating(claim) else steps + finalizer_steps(claim, kind_of(claim).claim_finalizer)

@@ -30,6 +30,7 @@ async def count_free(read: ReadPools, key: PoolId, ledger: AsyncLedger | None, n
         book.follow_plan(plan)
         for holding in (*await ledger.holdings(binding.network), *await read_neighbours(ledger, plan)):
             position = holding.row.first
+            # With slot and position: a holder has one place in a book, and an owner may hold several addresses.
             book.hold((LEDGER, f"{holding.owner} {holding.slot} {position}"), position)
             others += (str(holding.owner), position) not in own and book.spec.entry_at(position) is not None
     waiting = [

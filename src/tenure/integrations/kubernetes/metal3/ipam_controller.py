@@ -98,6 +98,7 @@ class IpamController:
             self._may_release_in,
         )  # fmt: skip
         pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self._orphans_of)
+        # Set afterwards: pools list the orphans that claims release, and claims need pools to note that first.
         claims.note_released = pools.note_released
         giving = AddressGiving(
             self.caches, claims, pools, context.events, self.queue.add_after, self.meter, self.ledgers
@@ -173,6 +174,7 @@ class IpamController:
         while not await self._has_compared():  # noqa: ASYNC110 - a server is asked again
             await asyncio.sleep(RETRY_S)
         self.caches.records.begin()
+        # At once: each may wait for as long as the other manager's Lease lasts.
         await asyncio.gather(*(each.begin() for each in self.others.values()))
         await self._serve()
 
@@ -198,6 +200,7 @@ class IpamController:
                 self.ledgers.run, self.orphans.run, self.move_notes.run, self.ledger_orphans.run, self.stale_marks.run,
                 self.unreadable.run,
             ):  # fmt: skip
+                # Another controller of one provider must not end what is done for the other.
                 tasks.create_task(_run_part(run))
 
     def _may_release(self, address: Object) -> bool:

@@ -97,6 +97,7 @@ class OrphanWatch:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOKS_EVERY_S, max(self.grace_s / 4, LEAST_PAUSE_S))):
                     await self._seen.wait()
+            # Besides that wait, which any orphan ends: a look costs by the number of all addresses.
             await asyncio.sleep(max(LEAST_PAUSE_S, PAUSE_AN_ADDRESS_S * looked_at))
 
     async def look(self) -> int:
@@ -126,6 +127,7 @@ class OrphanWatch:
             note = f"{kind.claim.kind} {claim_name_of(address)} of this pool is not there; {ours}"
             self.events.record(kind.address_type(address), address, "Orphaned", note, "Warning")
         orphan = self.orphans[uid]
+        # The object as it is now; its grace goes on, whatever was changed in it.
         orphan.address = address
         is_over = is_made_here(address) and time.monotonic() - orphan.since >= self.grace_s
         if (is_over or is_terminating(address)) and self.may_release(address):
@@ -136,6 +138,7 @@ class OrphanWatch:
             self._seen.set()
 
     def _is_orphan(self, address: Object) -> bool:
+        # A marked address is not without a claim for good: the move deletes it, or the mark is taken off.
         if kind_of(address) not in self.kinds or is_marked(address):
             return False
         return pool_of(address) is not None and owner_of(address, self.caches.objects) is None

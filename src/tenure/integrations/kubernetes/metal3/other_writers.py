@@ -130,6 +130,7 @@ class OtherWriters:
         try:
             await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
+                # Where another controller is found, work may end by the write that ``check`` stops: that is no fault.
                 if task.done() and not self.reason:
                     task.result()
         finally:
@@ -139,6 +140,7 @@ class OtherWriters:
 
     async def begin(self) -> None:
         """Watch from now on. A Lease that may have a holder is looked at twice, as far apart as it lasts."""
+        # Before the first look: a write between the two would go unseen.
         self._is_watching = True
         self._renewals.clear()  # of a former leadership: since then another process may have had the Lease
         waits_s = [_may_be_held_s(lease) for lease in await self._look()]
@@ -191,6 +193,7 @@ class OtherWriters:
             self._stop(kind, after, f"{self._other.title} wrote the status of {place} at {max(written)}")
 
     def _stop(self, kind: ResourceType, object: Object, finding: str) -> None:
+        # The first finding stays: the event and ``/readyz`` go on saying the same.
         if self.reason:
             return
         self.reason = f"{finding}; {ADVICE}"

@@ -220,6 +220,7 @@ class PoolBook:
         for position in after - before:
             if position in self._at or not self.is_on_line(position):
                 continue
+            # An address that rests is among the last already.
             if self._resting.pop(position, None) is None:
                 self._put_last(position)
             self._spared[position] = None
@@ -251,6 +252,7 @@ class PoolBook:
     def others_at(self, position: int, uid: str, own_holders: Iterable[Holder] = ()) -> list[Holder]:
         """Return the holders of an address besides a claim, its reservation and others that are its own."""
         own = {*((sort, uid) for sort in OF_CLAIMS), *own_holders}
+        # In one order, so that a message names the same holder at each look, and is written once.
         return sorted(holder for holder in self._holders(position) if holder not in own)
 
     def is_on_line(self, position: int) -> bool:
@@ -271,9 +273,11 @@ class PoolBook:
         Entries are used in their order: the first free number of the line says which entry has room (C5). ``ranges``:
         only from there, in their order; O(log n) for each.
         """
+        # No event says that an address has rested for long enough.
         self._wake(self._clock() - RESTS_S)
         if not ranges:
             number = self._pick_between(0, self._line.size - 1)
+            # Of the last ones, those that a claim may come back for go last.
             late = next(iter(self._resting or self._spared), None)
             return late if number is None else self._line.unit(number)[0]
         parts = [part for each in ranges for part in self._line.between(each.first, each.last)]
@@ -369,6 +373,7 @@ class PoolBook:
 
     def _judge_cooling(self, position: int) -> None:
         """Note whether an address of the entries has no other holder than that it cools off."""
+        # Asked with every hold and drop, and most pools have nothing that cools off.
         if not self._of_sort[COOLING]:
             return
         holders = self._at.get(position, ())

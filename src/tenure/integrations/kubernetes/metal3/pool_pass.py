@@ -109,14 +109,17 @@ class PoolPasses:
             await self._settle(key, record)
         finally:
             record.is_in_pass = False
+        # While the pass is under way its record is not forgotten; now it may be, if nothing is left of the pool.
         self.caches.records.tidy(key)
 
     async def _settle(self, key: PoolId, record: PoolRecord) -> None:
         is_ours = self._is_writable(key)
         if is_ours:
             await self._prepare(key, record)
+        # Not in a pool that is paused, moved or another operator's; a pool that is gone can be none of these.
         if is_ours or self.caches.objects.pools.get(key) is None:
             await self._release_left_by_force(key, record)
+        # Behind that release: claims that wait for what it has freed are looked at in this pass.
         taken = record.take_dirty()
         try:
             await self._settle_all(key, record, taken)
@@ -127,6 +130,7 @@ class PoolPasses:
             record.look_again()
             raise
         finally:
+            # A pick that was never written, because something failed, would keep its address from all claims.
             self.caches.records.end_picks(record)
         await self.giving.name_served(record, partial(self._is_settled, key, record))
         if record.dirty:
@@ -153,9 +157,11 @@ class PoolPasses:
         No grace is needed: this process saw the claim go. What is another claim's by now is adopted, or goes with that
         one, in another pass. One that is released is noted until its object is gone.
         """
+        # A copy: the answer to each release takes its address out of the set.
         for holder in list(record.left_by_force):
             address = self.caches.objects.address_of_holder(holder)
             if address is None or not self._is_left(key, address):
+                # Only now: a claim that may adopt the address can go before it has, and would leave an orphan.
                 record.left_by_force.discard(holder)
             elif owner_of(address, self.caches.objects) is None and not is_marked(address):
                 await self._release_left(key, address)
@@ -181,6 +187,7 @@ class PoolPasses:
             newly, behind = newly + more, behind + late
         await self._serve_line(self._view(key), record, newly)
         if behind:
+            # These claims have let the line go first; what is left for them is decided anew.
             late, _ = await self._settle_claims(self._view(key), record, behind, waits=False)
             await self._serve_line(self._view(key), record, late)
 
@@ -201,6 +208,7 @@ class PoolPasses:
             # A new leader decides about all claims of a pool, which may be thousands: its Lease is renewed meanwhile.
             if number % TURN == 0:
                 await asyncio.sleep(0)
+        # The releases are one piece of work: what cools off is noted for all of them in one write.
         await all_of([*agenda.work, partial(self._release_all, view, record, agenda.releases)])
         await self.giving.take(view, record, agenda.takes)
         return agenda.newly, agenda.behind
@@ -210,6 +218,7 @@ class PoolPasses:
     ) -> None:
         """Enter what is to be done about a claim; a pick is held at once, so that the next claim does not get it."""
         id = id_of(claim)
+        # What the claim waited for until now must neither wake nor count it; the decision says what it waits for.
         record.leave_line(id)
         record.stop_wanting(id)
         record.idle.discard(id)
@@ -237,6 +246,7 @@ class PoolPasses:
                     record.want(id, action.position)
                 elif isinstance(action, Refuse) and action.counts:
                     record.wait_idly(id)
+                # Else its address would be nobody's, and other claims would read that the pool is full.
                 if isinstance(action, Refuse) and not action.holds:
                     self.caches.records.free(record, claim)
                 doing = partial(self._do, view, record, claim, action)
@@ -301,6 +311,7 @@ class PoolPasses:
         except Exception as error:
             LOG.exception("%s", id_of(claim))
             self.giving.record(claim, "Undecided", f"it is tried again, after an error: {error!r}", "Warning")
+            # Until it is tried again, the claim has no address, and the status counts it.
             if not was_served(claim):
                 record.wait_idly(id_of(claim))
             self.giving.again(view.key, record.failed(id_of(claim)))
@@ -331,6 +342,7 @@ class PoolPasses:
         is_noted = self.giving.pools.notes_releases(view.key)
         if is_noted:
             releases = await self._noted(view, record, releases)
+        # What was noted was looked for on the server already.
         release = self._release_found if is_noted else self._release
         await all_of(
             partial(self.giving.guarded, record, claim, partial(release, view, claim, addresses))
@@ -387,6 +399,7 @@ class PoolPasses:
     ) -> None:
         """Let a claim have an address object; what two leaders made for it besides goes."""
         id = id_of(claim)
+        # Before the status: a claim that was never served must not name what its ledger refuses.
         await self._keep_in_ledger(view, claim, address)
         if await self.giving.claims.adopt(claim, view.pool, address):
             self.giving.meter.adopted += 1
@@ -428,6 +441,7 @@ class PoolPasses:
             return addresses
         name = object_name(view.key, view.book.spec, claim, position)
         found = await self.giving.claims.read_address(claim, name)
+        # The name alone is no proof: an object of a pool with the same prefix may have it.
         is_its = found is not None and (uid_of(claim) in owner_uids(found))
         return [found] if found is not None and is_its else []
 
@@ -438,7 +452,9 @@ class PoolPasses:
             if not takes:
                 break
             await self.giving.take(view, record, takes)
+            # The batch has changed the pool: the next one is decided on the pool as it is by now.
             view = self._view(view.key)
+        # Only claims that are new in the line: each gets its message once, and not with every pass.
         await all_of(partial(self._refuse_waiting, record, id) for id in newly if record.is_in_line(id))
 
     async def _refuse_waiting(self, record: PoolRecord, id: ClaimId) -> None:
@@ -456,11 +472,13 @@ class PoolPasses:
             if claim is None or not self._is_ours_of(view.key, claim):
                 continue
             if not isinstance(self._decide(view, record, claim), PickAny):
+                # The claim is out of the line by now; the next pass does what else is decided about it.
                 record.dirty.add(id)
                 self.giving.again(view.key, 0.0)
                 continue
             position = self.giving.pick(view, record, claim)
             if position is None:
+                # The claim was taken out of the line for nothing, and goes back to its place.
                 record.join_line(id, arrival_of(claim))
                 break
             record.book.hold((PICKED, uid_of(claim)), position)
@@ -475,15 +493,18 @@ class PoolPasses:
         if is_terminating(pool) and not record.addresses and not self._is_owed(pool, record):
             await self.giving.pools.let_go(pool)
             return
+        # No event says that a claim never came: its reservation ends by a write that has to be asked for.
         if record.strangers:
             record.is_status_due = True
             self.giving.again(key, STRANGE_S)
+        # No event says that a time is over, and the time alone frees nothing: a write does (I10).
         if (cooled_in_s := record.cooled_in_s) is not None:
             if cooled_in_s > 0:
                 self.giving.again(key, cooled_in_s)
             record.is_status_due |= cooled_in_s <= 0
         await self._write_status(key, record)
         tried_in_s = self.giving.pools.cramped.tried_in_s(key.kind)
+        # No event of a pool says that its definition was replaced by one with room.
         if tried_in_s is not None and tried_in_s > 0:
             self.giving.again(key, tried_in_s)
 
@@ -492,6 +513,7 @@ class PoolPasses:
         tried_in_s = self.giving.pools.cramped.tried_in_s(key.kind)
         record.is_status_due |= tried_in_s is not None and tried_in_s <= 0
         record.is_status_due |= record.counted != record.waiting_counts
+        # Before the ledger was read, what is free is not known: a new leader would write the status twice (KP12).
         if not record.is_status_due or (record.book.spec.ledger is not None and record.ledger.is_unread):
             return
         wait_s = record.status_at + STATUS_EVERY_S - time.monotonic()

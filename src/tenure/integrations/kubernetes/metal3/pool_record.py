@@ -93,6 +93,7 @@ class PoolRecord:
     def failed(self, claim: ClaimId) -> float:
         """Look at a claim again later, each time later, and return when; other claims are not delayed."""
         count = self._failures[claim] = self._failures.get(claim, 0) + 1
+        # The count is bounded: a float has no room for the powers that days of failures lead to.
         delay_s = min(FIRST_DELAY_S * 2.0 ** min(count, 20), LONGEST_DELAY_S)
         heapq.heappush(self._retries, (time.monotonic() + delay_s, claim))
         return delay_s
@@ -144,6 +145,7 @@ class PoolRecord:
             if (arrival, claim) not in self._listed:
                 self._listed.add((arrival, claim))
                 heapq.heappush(self._line, (arrival, claim))
+            # Claims that left stay in the heap until they are its first: a line that never moves would grow for ever.
             if len(self._line) > 2 * len(self._arrivals) + SHORT:
                 self._drop_left()
 

@@ -43,7 +43,9 @@ class LeaderNotes(NamedTuple):
 
 def shown_indexes(record: PoolRecord, pool: Object, own: Object) -> Mapping[str, str]:
     """Return what ``status.indexes`` is to say beside ``status.tenure``; nothing, if it has no room there (KD4)."""
+    # A status that was never written was not emptied: a large pool shows its claims on its first day.
     was_emptied = bool(text(pool, "status", "lastUpdated")) and not field(pool, "status", "indexes")
+    # Two limits, and not one: else a pool at the limit would be rewritten whole with every claim that comes or goes.
     if len(record.indexes) > (WHOLE_AGAIN if was_emptied else STORED_INDEXES):
         return {}
     is_cramped = not own
@@ -203,6 +205,7 @@ def _listed(pool: Object, indexes: Mapping[str, str]) -> Object:
     before: Mapping[str, Any] = field(pool, "status", "indexes") or {}
     changes: Object = {}
     indexed: Object = {name: address for name, address in indexes.items() if before.get(name) != address}
+    # A merge patch leaves what it does not name, so claims that are gone are named with nothing.
     indexed |= dict.fromkeys(before.keys() - indexes.keys())
     if indexed:
         changes["indexes"] = indexed
@@ -219,6 +222,7 @@ def _condition(pool: Object, type: str, status: str, reason: str, message: str) 
     place = ("conditions",) if pool_kind_of(pool).counts_addresses else ("tenure", "conditions")
     known = field(pool, "status", *place)
     for each in known if isinstance(known, list) else ():
+        # Another message alone is no transition: the time stays, or each pass would write the status.
         if text(each, "type") == type and each.get("status") == status:
             return {**condition, "lastTransitionTime": each.get("lastTransitionTime") or now_text()}
     return {**condition, "lastTransitionTime": now_text()}

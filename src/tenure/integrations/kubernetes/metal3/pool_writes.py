@@ -111,10 +111,12 @@ class PoolWrites:
         """Reserve addresses for claims by their uids, with all else that the status is to say; return the pool."""
         pool = self.caches.objects.pools.get(key)
         if pool is None or is_terminating(pool):
+            # As the server would say it, so that the claims of the batch are looked at again.
             raise WriteConflict(409, "Conflict", f"{key.title} is going")
         notes = self._notes(key, pool, chosen=chosen)
         if key.kind not in self.cramped:
             pool = await self._patch_status(key, pool, notes)
+            # The answer shows what was stored: a definition without room drops fields, and no error says so.
             if chosen.items() <= reserved_in(pool).items():
                 return pool
             self.cramped.add(key.kind)
@@ -135,6 +137,7 @@ class PoolWrites:
                 try:
                     await self._note_released(key, released)
                 except WriteConflict:
+                    # The watch may be behind: with the same version the next try would fail as well.
                     await self.refresh(key)
                     raise
 
@@ -149,6 +152,7 @@ class PoolWrites:
         pool, spec = self.caches.objects.pools.get(key), self.caches.records.of(key).book.spec
         if pool is None or not self.notes_releases(key):
             return  # it went, or began to, while others were noted
+        # Rounded up: an address rests for no less than was promised.
         until = math.ceil(time.time() + spec.cooling_s)
         released = [
             CoolingAddress(until, position, claim_id_of(each))
@@ -288,6 +292,7 @@ class PoolWrites:
         record = self.caches.records.of(key)
         kept = {}
         for uid, position in reserved_in(pool).items():
+            # The book has let go of it: its claim has gone, or cannot be given this address any more.
             if record.book.position_of((RESERVED, uid)) != position:
                 continue
             claim = self.caches.objects.claim_of_uid(uid)
@@ -320,7 +325,9 @@ class PoolWrites:
         orphans, steps = self.orphans_of(key), list(islice(self._drain_steps(key), SAMPLE))
         own = {} if key.kind in self.cramped else own_status(record, pool, notes, problem, orphans, overlap, steps)
         changes = status_changes(record, pool, own)
+        # Before the write: what changes while it is on its way makes the status due again.
         record.is_status_due, record.counted = False, record.waiting_counts
+        # All of ours is stored, so there is room for it.
         if own and "tenure" not in changes:
             self._note_room(key.kind, has_room=True)
         if not changes:
@@ -333,6 +340,7 @@ class PoolWrites:
                 pool_kind_of(pool).type, pool, patch, content_type=MERGE_PATCH, subresource="status"
             )
         except BaseException:
+            # Also where the leadership ends here: whether the write was done is not known.
             record.is_status_due = True
             raise
         # The answer is no news by itself; what has changed while the write was on its way is, and a reservation that
@@ -359,6 +367,7 @@ class PoolWrites:
             objects = self.caches.records.addresses_at(key, position)
             for address in objects:
                 yield drain_step(key, address, self.caches.objects.claim(claim_id_of(address)))
+            # A claim is named by its object, where it has one, and not twice.
             for id in () if objects else self.caches.records.claims_at(key, position):
                 if (claim := self.caches.objects.claim(id)) is not None:
                     yield claim_step(key, claim, position)
@@ -383,8 +392,10 @@ class PoolWrites:
             {"op": "add", "path": pointer("metadata", "annotations", name), "value": value}
             for name, value in written.items()
         ]
+        # A JSON patch cannot add to a map that is not there.
         if not annotations_of(pool):
             steps = [{"op": "add", "path": "/metadata/annotations", "value": written}]
+        # A JSON patch that removes what is not there is refused whole.
         gone = [name for name in notes if name not in written and name in annotations_of(pool)]
         steps += [{"op": "remove", "path": pointer("metadata", "annotations", name)} for name in gone]
         self.check(pool)

@@ -53,6 +53,7 @@ class StaleMarks:
     async def look(self) -> None:
         """Find marks, and take off those whose time is over. O(n) of the marks."""
         marked = {uid_of(object): (group, object) for group, object in self._marked()}
+        # Only of marks that stand still: a mark that went and comes again has its whole time.
         self._since = {uid: self._since.get(uid, time.monotonic()) for uid in marked}
         for uid, (group, object) in marked.items():
             if time.monotonic() - self._since[uid] >= self.stale_s:

@@ -73,8 +73,10 @@ class ClaimMaking:
         needed = list(NeededAddresses(template, facts))
         names = {each: self._names(data, facts, each) for each in needed}
         check_claim_names({name: each for each, both in names.items() for name in both})
+        # Before anything that raises: a machine that waits for a pool must not keep other claims in line.
         await self._drop_unneeded(data, {name for both in names.values() for name in both})
         await self._check_pools(data, names)
+        # All are made before any is judged: a claim that failed must not keep the others from their addresses.
         claims = {each: await self._claim(data, each, names[each]) for each in needed}
         failed = [
             f"IP Allocation for {each.pool.name} failed : {reason}"
@@ -154,6 +156,7 @@ class ClaimMaking:
                 # Seen from the server itself: the cache may have seen it go already, so it is not only waited for.
                 self._caches.await_change(kind.claim, (key_of(data)[0], name), key_of(data))
                 raise NotServedYet(f"{kind.claim.kind} {name} is not this machine's", is_followed=False) from None
+            # The claim is this machine's: the answer to an earlier create was lost, or the watch is behind.
             group.wrote(found)
             return found
 

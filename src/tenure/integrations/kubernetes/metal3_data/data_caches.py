@@ -85,6 +85,7 @@ class DataCaches:
         """Machines that wait for a pool to be there, or for a claim of another one to go."""
 
         def group(kind: ResourceType, indexers: dict[str, Indexer] | None = None, trim: Trim = trim) -> InformerGroup:
+            # Only Metal3's IPAM kinds have one version: others may be served in another one, and are not emptied.
             more = partial(
                 Informer, indexers=with_marks(indexers), trim=trim, meter=meter, empties=kind.group == IP_POOL.group
             )
@@ -170,11 +171,13 @@ class DataCaches:
         """Ask for a pass over everything, as a new leader does."""
         for template in self.templates:
             self._wake(WorkKey(TEMPLATE.kind, *key_of(template)))
+        # Also of templates that are gone: what names them is to be let go.
         for claim in self.data_claims:
             self._wake(WorkKey(TEMPLATE.kind, key_of(claim)[0], text(claim, "spec", "template", "name")))
         for data in self.datas:
             self._wake(WorkKey(DATA.kind, *key_of(data)))
             self._wake(WorkKey(TEMPLATE.kind, key_of(data)[0], text(data, "spec", "template", "name")))
+        # Also of data that is gone: its claims may have been left behind.
         for claim in (*self.ip_claims, *self.cluster_api_claims):
             if name := owner_named(claim, DATA.kind):
                 self._wake(WorkKey(DATA.kind, key_of(claim)[0], name))
@@ -249,6 +252,7 @@ class DataCaches:
         self._wake_datas(self.datas.by_index("cluster", name))
 
     def _wake_waiting(self, kind: ResourceType, object: Object) -> None:
+        # Taken out: a machine that still waits enters itself again with its next pass.
         for key in self._awaited.pop(WorkKey(kind.kind, *key_of(object)), ()):
             self._wake(WorkKey(DATA.kind, *key))
 

@@ -100,6 +100,7 @@ class DataPasses:
 
     async def settle(self, key: Key) -> None:
         """Bring a machine's data to its end: rendered, or released."""
+        # Also where the data is gone, since only then its claims are left behind.
         await self._left.release(WorkKey(DATA.kind, *key), self._left_claims(key))
         data = self._caches.datas.get(key)
         if data is None:
@@ -133,6 +134,7 @@ class DataPasses:
             secret = await self._writes.read_secret((key_of(data)[0], name))
             if secret is not None and uid_of(data) in owner_uids(secret):
                 await self._writes.delete_secret(secret)
+        # Last: as long as the object is there, a next leader finds what is still to go.
         await self._writes.drop_finalizer(self._caches.datas, data, DATA_FINALIZER)
 
     def _cluster_of(self, data: Object) -> str:
@@ -148,6 +150,7 @@ class DataPasses:
             template = read_template(found.template).template
             check_cluster(template, labels_of(data).get(CLUSTER_NAME) or "")
             self._check_index(data)
+            # The finalizer comes before the first claim: data that goes leaves none behind.
             data = await self._writes.patch(self._caches.datas, data, _head_steps(data, found, template))
             missing = await self._missing_secrets(data)
             if missing:
@@ -284,11 +287,13 @@ class DataPasses:
         return [name for key in SUFFIXES if (name := text(data, "spec", key, "name"))]
 
     async def _say(self, data: Object, *, is_ready: bool, error: str) -> None:
+        # As it is by now: the server refuses a status on the version from before the other writes.
         data = self._caches.datas.get(key_of(data)) or data
         error = error if len(error) <= LONGEST_ERROR else error[: LONGEST_ERROR - 1] + "…"
         status = mapping(data, "status")
         if bool(status.get("ready")) == is_ready and (status.get("errorMessage") or "") == error:
             return
+        # A missing status says the same; each machine would cost one write more.
         if not status and not is_ready and not error:
             return
         await self._writes.say(self._caches.datas, data, {"ready": is_ready, "errorMessage": error or None})

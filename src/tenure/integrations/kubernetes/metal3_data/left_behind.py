@@ -59,6 +59,7 @@ class LeftBehind:
 
     async def release(self, key: WorkKey, objects: Iterable[LeftObject]) -> None:
         """Release those whose owners the server does not have either; ``key``: the pass that comes again for them."""
+        # Taken out whole: only what is left behind still is noted again.
         known = self._since.pop(key, {})
         for left in objects:
             if not self._may_end(left.object) or await self._is_owned(left):
@@ -89,6 +90,7 @@ class LeftBehind:
 
     async def _is_owned(self, left: LeftObject) -> bool:
         """Return whether the server has the owner; the caches of two kinds may be of different times."""
+        # The server cannot be asked for a kind that is not followed now; the owner may be there.
         if left.owners.kind is None:
             return True
         owner = await self._writes.read(left.owners.kind, left.owner)

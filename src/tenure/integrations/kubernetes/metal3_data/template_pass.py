@@ -69,7 +69,9 @@ class TemplatePasses:
         if template is not None and not self._is_served(template):
             return
         found = self._caches.data_claims.by_index("template", "/".join(key))
+        # In the order of arrival: the lowest number goes to the claim that came first.
         claims = sorted((each for each in found if not is_marked(each)), key=arrival_of)
+        # Claims that go come first: a new machine that the server refuses must not hold them up.
         refused = await _each([claim for claim in claims if is_terminating(claim)], self._end_claim)
         await self._left.release(WorkKey(TEMPLATE.kind, *key), self._left_datas(key))
         if template is not None and not is_terminating(template):
@@ -153,6 +155,7 @@ class TemplatePasses:
         used = {field(each, "spec", "index") for each in datas.by_index("template", "/".join(key_of(template)))}
         index = -1
         while True:
+            # So many numbers in a row are more than are used, so at least one of them is free.
             index = next(number for number in range(index + 1, index + len(used) + 3) if number not in used)
             new = self._new_data(template, claim, index)
             try:
@@ -186,6 +189,7 @@ class TemplatePasses:
     async def _end_claim(self, claim: Object) -> None:
         """Let a claim go after its data, so that its number and name are free when both are gone."""
         datas = [*self._caches.datas.by_index("owner", uid_of(claim)), *self._leftovers(claim)]
+        # A list: with a generator, ``all`` would not come to the objects behind the first that stays.
         gone = [
             not is_marked(data) and await self._writes.release(self._caches.datas, data, DATA_CLAIM_FINALIZER)
             for data in {key_of(each): each for each in datas}.values()
@@ -209,6 +213,7 @@ class TemplatePasses:
             kept = [each for each in owner_references(data) if text(each, "kind") not in replaced]
             value = [*kept, *self._owners_by(claim)]
             step = {"op": "add", "path": "/metadata/ownerReferences", "value": value}
+            # The claim's finalizer first, as for a new number: a claim that goes leaves nothing.
             await self._writes.patch(self._caches.data_claims, claim, finalizer_steps(claim, DATA_CLAIM_FINALIZER))
             return await self._writes.patch(self._caches.datas, data, [step])
         return None
@@ -248,6 +253,7 @@ class TemplatePasses:
         shown = listed_indexes(template, numbers)
         if (field(template, "status", "indexes") or type(shown)()) == shown:
             return
+        # As it is by now: numbering takes a while, and the server refuses a status on an older version.
         template = self._caches.templates.get(key_of(template)) or template
         names = {text(each, "spec", "claim", "name"): key_of(each)[1] for each in datas}
         # A merge patch leaves what it does not name: those that are gone are named. A list it replaces.
@@ -273,6 +279,7 @@ async def _each(claims: Iterable[Object], settle: Callable[[Object], Awaitable[N
         try:
             await settle(claim)
         except ApiError as error:
+            # That an object went, or was changed meanwhile, concerns one claim alone, too.
             if error.status not in (*REFUSALS, 404, 409):
                 raise
             refused[key_of(claim)] = error

@@ -108,6 +108,7 @@ class ApiClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._session is not None:
+            # Before the session: a connection that is still being opened would be left to the garbage collector.
             await self._connector.finish()
             await self._session.close()
             await asyncio.sleep(0)  # sockets of requests that were cancelled are closed in the next turn of the loop
@@ -182,6 +183,7 @@ class ApiClient:
     async def _sent(self, method: str, path: str, **words: Any) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request until the server does not turn it away, and give the answer."""
         for tried in range(1, TRIES + 1):
+            # What this try shows: by the time it is refused, another request may have renewed the credentials.
             shown = self._access
             assert shown is not None, "the client is not open"
             try:
@@ -248,6 +250,7 @@ async def _document(response: aiohttp.ClientResponse) -> object:
     try:
         body = await response.read()
     except (aiohttp.ClientError, TimeoutError, OSError):
+        # An error without a whole document is an error all the same: its status is known.
         return ""
     try:
         document: object = orjson.loads(body)
@@ -271,6 +274,7 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     rest: list[bytes] = []
     try:
         async for chunk in response.content.iter_any():
+            # The last part waits for the rest of its line; if that never comes, the next watch brings the event.
             first, *others = chunk.split(b"\n")
             rest.append(first)
             for line in others:

@@ -63,6 +63,7 @@ def from_kubeconfig(path: str | None = None, context: str | None = None, within_
         _check_files(place, named)
         try:
             async with asyncio.timeout(within_s):
+                # Nothing is written into the user's file, such as a token that the library has renewed.
                 await load_kube_config(place, context, configuration, persist_config=False)
             return _access(configuration)
         except TimeoutError as error:
@@ -109,6 +110,7 @@ def from_service_account() -> Loader:
     async def load() -> ClusterAccess:
         configuration = Configuration()
         try:
+            # The client reads all of it again after a 401, so the library's own refresh is not needed.
             load_incluster_config(configuration, try_refresh_token=False)
             return _access(configuration)
         except UNUSABLE as error:

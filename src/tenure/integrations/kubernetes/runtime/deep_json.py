@@ -44,6 +44,7 @@ def _without_depths(document: bytes) -> Iterator[bytes]:
         mark = token[0]
         if mark in (b"{", b"["):
             depth += 1
+            # What was yielded so far is no JSON, and is refused as such.
             if depth > MOST_LEVELS:
                 return
             if depth == DEEPEST + 1:

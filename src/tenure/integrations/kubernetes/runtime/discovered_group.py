@@ -115,6 +115,7 @@ class DiscoveredGroup:
     async def compare(self) -> int:
         """List everything and mend the caches where they differ; a kind that has just come is found, too."""
         if not self.is_there:
+            # Cleared before it is hurried: the look that ended just now is no answer.
             self._looked_again.clear()
             self._hurries.set()
             await self._looked_again.wait()
@@ -136,6 +137,7 @@ class DiscoveredGroup:
                 continue
             except UnknownVersion as error:
                 LOG.warning("%s", error)
+                # Not ``_report_gone``: the objects are there, and what they hold must stay held.
                 self.kind, self.unknown = None, str(error)
                 await self._rest()
                 continue
@@ -207,6 +209,7 @@ class DiscoveredGroup:
         if known is not None and not _is_news(known, after):
             return
         self._shown[delta.key] = after
+        # Where it was made again under its name, handlers hear first that the former object is gone.
         if known is not None and uid_of(known) != uid_of(after):
             self._report(Delta(known, None))
             known = None

@@ -49,6 +49,7 @@ class EventRecorder:
         while True:
             event = await self._line.get()
             namespace = event["metadata"]["namespace"]
+            # Asked again: the namespace may have begun to go while the event stood in the line.
             if namespace in self.terminating:
                 continue
             try:
@@ -64,6 +65,7 @@ class EventRecorder:
             return False
         self._last[uid, reason] = now
         self._last.move_to_end((uid, reason))
+        # A forgotten entry costs an event too many; without an end, each object ever seen would stay in memory.
         if len(self._last) > REMEMBERED:
             self._last.popitem(last=False)
         return True

@@ -109,6 +109,7 @@ class Informer:
         if self.cache.reached >= version:
             return True
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # The number keeps the heap from comparing futures, which have no order.
         heapq.heappush(self._awaited, (version, next(self._number), reached))
         try:
             async with asyncio.timeout(within_s):
@@ -155,6 +156,7 @@ class Informer:
             if version < least:
                 self.cache.passed(version)  # from where the next watch begins
             self._report(deltas)
+        # After a restore everything may differ, and no watch has erred.
         return 0 if version < least else self._suspect(deltas, version)
 
     async def list_all(self) -> tuple[list[Object], int]:
@@ -192,6 +194,7 @@ class Informer:
         self._suspects.clear()
         self.is_there = True
         self._report(deltas)
+        # Behind the handlers: what waits for the first list finds it entered everywhere.
         self.synced.set()
 
     async def _follow(self) -> None:
@@ -266,6 +269,7 @@ class Informer:
                 self._suspects.pop(uid_of(object), None)
             self._trim(object)
             self._report([self.cache.saw_gone(object) if kind == "DELETED" else self.cache.saw(object, watched=True)])
+        # After the change: at a version that was reached, the cache takes an object that is new to it for gone.
         self.cache.passed(version)
         self._wake_waiting()
         if self._suspects:
@@ -274,6 +278,7 @@ class Informer:
     def _wake_waiting(self) -> None:
         while self._awaited and self._awaited[0][0] <= self.cache.reached:
             reached = heapq.heappop(self._awaited)[2]
+            # A wait that has timed out stays in the heap until its version comes.
             if not reached.done():
                 reached.set_result(None)
 

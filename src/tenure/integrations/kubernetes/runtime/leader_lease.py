@@ -118,10 +118,12 @@ class LeaderLease:
         finally:
             for task in (work, renewal):
                 task.cancel()
+            # Both are waited for: the work must have ended before this process can lead again.
             await asyncio.gather(work, renewal, return_exceptions=True)
 
     async def _renew(self) -> None:
         while True:
+            # Never past the end of its time: a leader that is renewed rarely must stop in time as well.
             await asyncio.sleep(min(self._times.every_s, self._left_s))
             # Not ``wait_for``: in Python 3.11 it swallows a cancellation that comes together with the answer.
             with contextlib.suppress(TimeoutError):
@@ -151,6 +153,7 @@ class LeaderLease:
         if not is_written:
             return False
         self._until = began + self._times.stops_s
+        # Noted, so that this process, once it leads no more, waits where the Lease is missing.
         self._seen = (self._identity, "")
         return self.leads  # an answer that took too long is no right to write
 
@@ -203,6 +206,7 @@ class LeaderLease:
             return True
         if record != self._seen:
             self._seen, self._seen_at = record, now
+        # The longer of both: the holder may have been started with other times than this process.
         return now - self._seen_at > max(lasts_s, self._times.lasts_s)
 
     def _head(self) -> Object:
@@ -213,6 +217,7 @@ class LeaderLease:
         held = (before or {}).get("holderIdentity") == self._identity
         spec: Object = {
             "holderIdentity": self._identity,
+            # The server refuses a Lease of 0 seconds.
             "leaseDurationSeconds": max(1, round(self._times.lasts_s)),
             "renewTime": now,
         }
@@ -225,6 +230,7 @@ class LeaderLease:
         """Let another replica follow at once; what fails here is made good by time."""
         if not self.leads:
             return
+        # Before the name is taken out of the Lease: with that write another replica may begin.
         self._until = float("-inf")
         with contextlib.suppress(ApiError, ApiUnreachable, TimeoutError):
             # Not longer than a follower would have to wait anyway.

@@ -142,6 +142,7 @@ class ObjectCache:
             yield max(self.listed, self.reached)
         finally:
             self._lists -= 1
+            # A comparison may be reading a list beside the informer: the notes are for both.
             if not self._lists:
                 self._ended.clear()
 

@@ -55,6 +55,7 @@ class PackedObjects:
 
     def __iter__(self) -> Iterator[Object]:
         """Yield the objects that are there now, whatever changes meanwhile."""
+        # The parsed ones are fetched at once: an object may be packed, or gone, before the walk comes to it.
         for packed, parsed in [(each, self._known(key)) for key, each in self._packed.items()]:
             yield self._parsed(packed) if parsed is None else parsed
 
@@ -81,6 +82,7 @@ class PackedObjects:
     def put(self, object: Object) -> Key:
         """Put an object in its place, and return where that is."""
         namespace, name = key_of(object)
+        # Keys share one text for their namespace, whatever the number of objects there.
         key, uid = (sys.intern(namespace), name), uid_of(object)
         known = self._packed.get(key)
         if known is not None and known.uid == uid:
@@ -109,6 +111,7 @@ class PackedObjects:
 
     def _put_away(self, key: Key, past: Object) -> None:
         """Pack an object that is no recent one any more."""
+        # The object was read and not replaced: what was packed before still holds.
         if self._packed[key].data:
             return
         try:
@@ -125,6 +128,7 @@ class PackedObjects:
 
     def _pack(self, object: Object) -> bytes:
         text = orjson.dumps(object)
+        # Never replaced: what is packed can be read with this sample alone.
         self._sample = self._sample or text
         packer = zlib.compressobj(1, zlib.DEFLATED, WINDOW_BITS, MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, self._sample)
         return packer.compress(text) + packer.flush()

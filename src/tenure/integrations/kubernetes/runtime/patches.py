@@ -26,6 +26,7 @@ def finalizer_steps(object: Object, finalizer: str) -> list[Step]:
     present = list(object["metadata"].get("finalizers") or ())
     if finalizer in present:
         return []
+    # The whole list: a JSON patch cannot append to a list that is not there, and ``guarded`` names the version.
     return [{"op": "add", "path": "/metadata/finalizers", "value": [*present, finalizer]}]
 
 

@@ -70,6 +70,7 @@ class WorkQueue(Generic[KeyT]):
     def failed(self, key: KeyT) -> float:
         """Ask for another pass over a key that failed, and return after which delay it comes."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
+        # The exponent is bounded: 2.0 ** 1024 raises OverflowError.
         doubled: float = FIRST_DELAY_S * 2.0 ** min(failures, 40)
         delay = min(doubled, self._longest_delay_s) * random.uniform(0.8, 1.2)
         self.add_after(key, delay)
@@ -88,6 +89,7 @@ class WorkQueue(Generic[KeyT]):
                 del self._wanted[key]
                 self._taken.add(key)
                 return key
+            # Without an await since the look at the keys, so no addition is missed.
             self._changed.clear()
             # Not ``wait_for``: in Python 3.11 it swallows a cancellation that comes in the same turn as the event.
             with contextlib.suppress(TimeoutError):
@@ -136,6 +138,7 @@ class WorkQueue(Generic[KeyT]):
             if wait_s > 0:
                 return wait_s
             heapq.heappop(self._later)
+            # Else the key was wanted sooner, or taken back; this entry of the heap is an old one.
             if self._due.get(key) == due:
                 del self._due[key]
                 self.add(key)

@@ -18,6 +18,7 @@ from tenure.integrations.kubernetes.runtime.webhooks.webhook_host import Admissi
 def judge_address(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     """Judge an address that is created or changed."""
     address = request.object or {}
+    # No holders are asked: an address cannot change, and a doubled object must be able to lose its finalizers.
     if request.before is not None:
         return Judgement(_changes(address, request.before), [])
     faults = [

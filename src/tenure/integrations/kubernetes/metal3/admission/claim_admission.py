@@ -145,6 +145,7 @@ def _judge_annotations(claim: Object, before: Object | None, faults: list[SpecFa
     """Note annotations that are new, or changed, and no addresses."""
     for name in (WISHED_ADDRESS, OWN_ADDRESS):
         value = _annotation(claim, name)
+        # What was there before the webhook would forbid every other change, also that of finalizers.
         if value and value != _annotation(before, name):
             read_address(value, f"metadata.annotations.{name}", faults)
 
@@ -186,6 +187,7 @@ def _judge_ranges(claim: Object, faults: list[SpecFault]) -> None:
     try:
         ranges = claim_ranges(claim)
     except Invalid:
+        # What is no range is refused with the ``spec`` (``_judge_tenure``).
         return
     places = {
         "spec.tenure.address": field(claim, "spec", "tenure", "address"),
@@ -201,6 +203,7 @@ def _judge_two_addresses(claim: Object, faults: list[SpecFault]) -> None:
     """Note a field and an annotation that ask for two addresses."""
     asked, annotated = field(claim, "spec", "tenure", "address"), _annotation(claim, WISHED_ADDRESS)
     positions = [read_address(each, "", []) for each in (asked, annotated)]
+    # Compared as addresses: one address has many spellings.
     if None not in positions and positions[0] != positions[1]:
         reason = f"differs from annotation {WISHED_ADDRESS}, {annotated}; write only one of them"
         faults.append(SpecFault("spec.tenure.address", asked, reason))

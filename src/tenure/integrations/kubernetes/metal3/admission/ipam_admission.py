@@ -82,6 +82,7 @@ class IpamAdmission:
             return Decision()
         if self._is_too_early(request):
             return _not_ready(rules)
+        # Cluster API's IPAddress is called as Metal3's is, and never had these spellings.
         respelling = respell(request.kind if rules.is_ours else "", request.object or {})
         if respelling.faults:
             return refusal(rules.type, _name(request), respelling.faults, respelling.warnings)

@@ -50,6 +50,7 @@ def default_pool(request: AdmissionRequest, view: AdmissionView) -> Defaults:
     """Return what a pool gets: a strategy that it does not name (A2), and its finalizer."""
     pool = request.object or {}
     steps: list[Step] = []
+    # A change that leaves the strategy out means the one that the pool has, which cannot be modified.
     strategy = text(request.before, "spec", "allocationStrategy") if request.before else view.default_strategy
     if strategy and isinstance(field(pool, "spec"), dict) and not field(pool, "spec", "allocationStrategy"):
         steps.append({"op": "add", "path": "/spec/allocationStrategy", "value": strategy})
@@ -77,6 +78,7 @@ def judge_pool(request: AdmissionRequest, view: AdmissionView) -> Judgement:
     warnings = pool_warnings(reading.spec, [f"spec.pools: {overlap}"] if overlap else ())
     if reading.spec.ledger is None and _binding_before(request) is not None:
         warnings.append(UNBOUND)
+    # With faults, the reading lacks what they name: a warning could be about that alone.
     return Judgement(faults, [] if reading.faults else warnings)
 
 
@@ -87,6 +89,7 @@ def _changes(before: Object, after: Object) -> list[SpecFault]:
     if prefix != field(before, "spec", "namePrefix"):
         faults.append(SpecFault("spec.namePrefix", prefix, "cannot be modified"))
     strategy = field(after, "spec", "allocationStrategy")
+    # A pool from before the webhook may name none, and is served as a sequential one.
     if (strategy or "sequential") != (field(before, "spec", "allocationStrategy") or "sequential"):
         faults.append(SpecFault("spec.allocationStrategy", strategy, "cannot be modified after creation"))
     return faults
@@ -166,6 +169,7 @@ def _name_prefix_faults(spec: PoolSpec, before: Object | None) -> list[SpecFault
 
 def _prefix_faults(spec: PoolSpec) -> list[SpecFault]:
     positions = [entry.bounds.first for entry in spec.entries if entry.bounds] + list(spec.pre_allocations.values())
+    # A pool without addresses may get those of either family, and its prefix cannot be changed then.
     families = {family_of(position) for position in positions} or set(Family)
     family = max(families, key=lambda each: ADDRESS_LENGTHS[each])
     longest = LONGEST_NAME - 1 - ADDRESS_LENGTHS[family]
@@ -200,6 +204,7 @@ def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView)
     if before is None or field(before, "spec", "pools") == field(request.object or {}, "spec", "pools"):
         return []
     old = read_pool_spec(field(before, "spec")).spec
+    # Objects come last and count: they name their claim, where a reservation may only say that there is one.
     left = dict(_being_given(request, old, spec, view)) | dict(_in_use(request, old, spec, view))
     faults = [SpecFault("spec.pools", format_address(position), reason) for position, reason in sorted(left.items())]
     if more := faults[MOST_NAMED:]:

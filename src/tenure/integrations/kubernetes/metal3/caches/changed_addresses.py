@@ -52,6 +52,7 @@ class ChangedAddresses:
             record.addresses.pop(holder[1], None)
         else:
             record.addresses[holder[1]] = None
+        # Before the object lets go: the address of a claim is never without a holder in between.
         if after is None and before is not None:
             self._keep_for_claim(pool, record, before)
         self._hold(record, holder, there)
@@ -70,6 +71,7 @@ class ChangedAddresses:
         """Let a holder have what its object says; without the object, nothing."""
         position = position_of(address) if address is not None else None
         if record.book.position_of(holder) != position:
+            # Not ``hold`` alone: only ``drop`` wakes the claims that wait for what is left.
             self.records.drop(record, holder)
             record.book.hold(holder, position)
         if record.book.hold_range(holder, range_of(address, record.book.spec) if address is not None else None):
@@ -82,6 +84,7 @@ class ChangedAddresses:
             return
         reference = reference_of(claim)
         is_its = uid_of(claim) in owner_uids(gone) and reference is not None and reference.pool == pool
+        # An address of which the claim was never told can be exchanged, and is not kept.
         if is_its and was_told(claim, gone) and own_address(claim) in (None, position_of(gone)):
             record.book.hold((LOST, uid_of(claim)), position_of(gone))
 
@@ -103,11 +106,13 @@ class ChangedAddresses:
             return
         self.records.unblock(holder_of(address)[1])
         self._name_freed(address)
+        # Only for a claim that is there: the note is forgotten with the claim, and would stay for ever without it.
         if is_marked(address) and self.objects.followed_pool(address) and self.objects.claim(claim) is not None:
             self.departed.note_moved_address(claim)
 
     def _name_freed(self, gone: Object) -> None:
         """Look again at the claim whose address would have the name of an object that is gone."""
+        # By name, and not by owner: the object stood in the way of a claim that it did not belong to.
         namesake = self.objects.claims_like(gone).get(key_of(gone))
         reference = self.objects.followed_reference(namesake)
         if namesake is not None and reference is not None and POOL_KINDS[reference.pool.kind].named_by_claim:

@@ -28,6 +28,7 @@ class ChangedClaims:
         id = id_of(after or before or {})
         left, joined = self.objects.followed_reference(before), self.objects.followed_reference(after)
         is_same = before is not None and after is not None and uid_of(before) == uid_of(after) and joined == left
+        # Left before joined: of a claim that was made again, leaving would forget by name what joining notes.
         if before is not None and left is not None and not is_same:
             self._leave(left.pool, id, before, after)
         if before is None:
@@ -67,6 +68,7 @@ class ChangedClaims:
     def _leave(self, pool: PoolId, id: ClaimId, before: Object, after: Object | None) -> None:
         """Let a claim that is gone, or is another one by now, hold nothing of a pool any more."""
         record, uid = self.records.of(pool), uid_of(before)
+        # A claim that only changed its pool has not departed.
         if after is None or uid_of(after) != uid:
             self._note_departed(before)
         for sort in OF_CLAIMS:

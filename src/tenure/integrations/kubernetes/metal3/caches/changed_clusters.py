@@ -21,6 +21,7 @@ class ChangedClusters:
 
     def enter(self, delta: Delta) -> None:
         """Look again at the pools and claims of a cluster that came, went, was paused or goes on."""
+        # A Cluster changes often, in its conditions alone, on which nothing here depends.
         if _standing(delta.before) == _standing(delta.after):
             return
         pools = {pool_id_of(pool) for pool in self.objects.ip_pools.by_index("cluster", "/".join(delta.key))}

@@ -50,6 +50,7 @@ class ChangedPools:
             self._lay(pool, record, after)
         self._reserve(record, reserved_in(after) if after else {})
         self._cool(record, before, after)
+        # Compared as written: a pool changes with every batch, and may remember thousands of addresses.
         if after is None or before is None or remembered_written(before) != remembered_written(after):
             record.book.remember(remembered_in(after) if after is not None else RememberedAddresses())
         if after is None or before is None or _concerns_claims(before, after):
@@ -80,6 +81,7 @@ class ChangedPools:
                 self.records.drop(record, holder)
                 record.strangers.pop(holder[1], None)
         for uid, position in reserved.items():
+            # Not for a departed claim: it would count as a stranger, and keep its address for a while more.
             if record.book.position_of((RESERVED, uid)) == position or uid in self.departed:
                 continue
             record.book.hold((RESERVED, uid), position)

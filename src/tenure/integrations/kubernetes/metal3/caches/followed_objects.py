@@ -83,6 +83,7 @@ class FollowedObjects:
         }  # fmt: skip
 
         def found(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> DiscoveredGroup:
+            # The in-cluster provider's older version can be converted by its own webhook alone.
             versions = (kind.version,) if kind.kind in POOL_KINDS else CLUSTER_API_VERSIONS
             return DiscoveredGroup(client, kind.group, kind.plural, versions, lambda kind: group(kind, indexers))
 
@@ -98,6 +99,7 @@ class FollowedObjects:
         metal3s = KindCaches(self.claims, self.addresses)
         cluster_apis = KindCaches(self.cluster_api_claims, self.cluster_api_addresses)
         self._of: dict[ClaimKind, KindCaches] = {METAL3: metal3s, CLUSTER_API: cluster_apis, IN_CLUSTER: cluster_apis}
+        # Without the third kind of claims, whose objects are Cluster API's: they would be walked twice.
         self.kinds = (metal3s, cluster_apis)
         """The caches of both groups, Metal3's first."""
 
@@ -151,6 +153,7 @@ class FollowedObjects:
 
     async def compare(self) -> None:
         """Read everything from the server itself, as a new leader does before its first pick (KP5)."""
+        # First the lists: an informer that has none yet takes its kind for missing, and compares nothing.
         for group in self._groups.values():
             await group.wait_synced()
         await asyncio.gather(*(group.compare() for group in self._groups.values()))

@@ -48,6 +48,7 @@ class PoolRecords:
         self.overlaps = PoolOverlaps()
 
     def __iter__(self) -> Iterator[tuple[PoolId, PoolRecord]]:
+        # A copy: what is done about a pool may forget its record, or begin that of another.
         return iter(list(self._records.items()))
 
     def of(self, pool: PoolId) -> PoolRecord:
@@ -149,6 +150,7 @@ class PoolRecords:
         if record is None or self._objects.pools.get(pool) is not None or not record.is_idle:
             return record is None
         del self._records[pool]
+        # On a replica that only follows no worker would ever take the key out of the queue.
         self._forget(pool)
         return True
 
@@ -164,8 +166,10 @@ class PoolRecords:
             for holder in record.book.holders():
                 if holder[0] == PICKED or (holder[0] in OF_CLAIMS and not self._objects.lives(holder[1])):
                     record.book.drop(holder)
+            # Everything was compared with the server just now: a claim that is not known is not there.
             record.strangers.clear()
             record.is_status_due = True
+        # A former leadership of this process may have taken from a claim what it names (``free``).
         for claim in self._objects.all_claims():
             reference = self._objects.followed_reference(claim)
             if reference is not None:

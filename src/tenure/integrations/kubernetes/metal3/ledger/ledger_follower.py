@@ -116,6 +116,7 @@ class LedgerFollower:
         Nor is it waited for what was named before: that may be a place from which nobody ever answers.
         """
         self._unusable_until = float("-inf")
+        # A time-out that has expired cannot be set anew: asyncio raises.
         if self._looking is not None and not self._looking.expired() and self._place() != self._looked_at:
             self._looking.reschedule(asyncio.get_running_loop().time())
         self.look()
@@ -133,6 +134,7 @@ class LedgerFollower:
         unread = asyncio.get_running_loop().call_later(ANSWERS_WITHIN_S, self._say_unread)
         try:
             while True:
+                # Before the look: what is asked for while it goes on is looked at again.
                 self._wanted.clear()
                 await self._refresh()
                 with contextlib.suppress(TimeoutError):
@@ -203,6 +205,7 @@ class LedgerFollower:
             async with asyncio.timeout(None) as self._looking:
                 is_changed = await self._read()
         except (LedgerAway, LedgerRefused, TimeoutError):
+            # The reason is said already; or the look was cut short for another place, which is looked at next.
             return
         finally:
             self._looking = None
@@ -265,6 +268,7 @@ class LedgerFollower:
     def _holders(self) -> dict[Holder, int]:
         """Return who holds what of the pool: owners by their names, and why an address is refused."""
         now = time.monotonic()
+        # Refusals are kept longer than they count: another one of the same address counts for longer.
         refused = {(LEDGER, each.why): position for position, each in self._refusals.items() if each.until > now}
         rows = (*self.mirror.others.values(), *self.mirror.rows.values())
         return refused | {(LEDGER, self._holder_name(row)): row.position for row in rows}

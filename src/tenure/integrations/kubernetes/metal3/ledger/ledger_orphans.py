@@ -80,9 +80,11 @@ class LedgerOrphans:
 
     async def look(self, pool: PoolId) -> None:
         """Find the orphans of a pool, report new ones, and release those whose time has come. O(n) of its holdings."""
+        # Before the orphans: a mark that was missed is written on its holding, which is none then.
         await self.moves.look(pool)
         before = self.found.get(pool, {})
         rows = {row.position: row for row in self._orphans(pool)}
+        # Another generation is another grant, whose grace begins anew.
         same = {at: each for at, each in before.items() if at in rows and rows[at].generation == each.row.generation}
         new = {at: OrphanedRow(row, time.monotonic()) for at, row in rows.items() if at not in same}
         self.found[pool] = same | new
@@ -90,6 +92,7 @@ class LedgerOrphans:
             self.caches.records.status_due(pool)
         for each in new.values():
             self._report(pool, each.row)
+        # Not the new ones: what is released was found at two looks.
         await self._release_due(pool, same.values())
 
     async def _release_due(self, pool: PoolId, orphans: Collection[OrphanedRow]) -> None:

@@ -51,8 +51,10 @@ class MoveNotes:
         for claim in list(self.caches.objects.all_claims()):
             self._note(claim)
         while True:
+            # Before the writes: a mark that is seen while they go on is written next.
             self._seen.clear()
             away: set[PoolId] = set()
+            # A copy: marks are noted while a write is on its way.
             for uid, (pool, owner) in list(self._marked.items()):
                 if pool not in away and await self._is_done(pool, owner, uid):
                     self._marked.pop(uid, None)
@@ -67,6 +69,7 @@ class MoveNotes:
         found, state = self.caches.objects.pools.get(pool), self.caches.records.of(pool).ledger
         if found is None or state.away or not self.serves(found):
             return
+        # A copy: each write enters its answer into these rows.
         for row in [each for each in state.rows.values() if each.pool_uid == uid_of(found)]:
             is_done = True
             if self.is_going(row) and not row.is_moved:
@@ -128,6 +131,7 @@ class MoveNotes:
         O(n) of the holdings that another pool has written, or that went for a move.
         """
         rows = self.caches.records.of(pool).ledger.rows.values()
+        # A copy: each write enters its answer into these rows.
         for row in [each for each in rows if each.pool_uid != uid_of(found) or each.is_moved]:
             claim = self._claim_at(pool, row)
             if claim is None or is_written_on(row, claim, uid_of(found)):
@@ -152,5 +156,6 @@ class MoveNotes:
             await write
         except LedgerTrouble as error:
             LOG.warning("%s: the ledger does not know yet that %s: %s", pool, note, error)
+            # A refusal is an answer: another leader was quicker, or the holding is another one. Silence is asked again.
             return not isinstance(error, LedgerAway)
         return True

@@ -113,6 +113,7 @@ def _enter(plan: MovePlan, entry: Address, held: Holding | None, had: Holding | 
         plan.collisions.append(Collision(entry.address, entry.owner, reason))
     elif held is None:
         plan.moved.append(entry)
+        # By force: the claim has this address already, wherever it lies in the plan.
         plan.operations.append(
             Allocate(
                 network=plan.network, owner=entry.owner, address=entry.address, labels=entry.labels, reserved="force",

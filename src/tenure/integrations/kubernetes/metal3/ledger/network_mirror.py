@@ -101,9 +101,11 @@ class NetworkMirror:
             is_planned = await self._follow(ledger, plan, reached, touched)
         if is_planned:
             self.plan = await read_plan(ledger, self.network)
+            # A network that was made again under its name, or has other neighbours, has other rows than are known.
             if (self.plan.names, self.plan.network.id) != (plan.names, plan.network.id):
                 raise _ReadAgain
         await asyncio.gather(*(self._read(ledger, *place) for place in touched))
+        # Behind the reads: changes of which a read has failed are followed again.
         self._reached = newest
         return bool(touched) or is_planned
 
@@ -134,6 +136,7 @@ class NetworkMirror:
         if known is not None and after - known.seq > MOST_CHANGES:  # a token that sees few changes of many
             known = None
         is_known = known is None
+        # From one change earlier: the change that was read last must be in the answer.
         async for change in ledger.changes(after if known is None else known.seq - 1, limit=MOST_CHANGES + 1):
             if known is not None and not is_known:
                 if (change.seq, change.at_us) != (known.seq, known.at_us):
@@ -157,6 +160,7 @@ class NetworkMirror:
         self.rows = {holding.row.first: row_of(holding) for holding in await ledger.holdings(self.network)}
         others = await read_neighbours(ledger, self.plan)
         self.others = {holding.row.first: row_of(holding) for holding in others}
+        # Last of all: a reading that fails or is cut short half way is begun again.
         self._reached, self._newest = newest, known
         return True
 

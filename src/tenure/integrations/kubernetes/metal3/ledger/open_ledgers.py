@@ -40,6 +40,7 @@ class OpenLedgers:
         """Return the ledger at a place for a pool; what the pool used before is left."""
         await self.leave(user, but=place)
         opened = self._opened.setdefault(place, _Opened())
+        # Before the lock: a ledger that has a user is not closed while this one waits.
         opened.users.add(user)
         async with opened.lock:
             if opened.ledger is None:
@@ -48,6 +49,7 @@ class OpenLedgers:
 
     async def leave(self, user: PoolId, *, but: LedgerPlace | None = None) -> None:
         """Let a pool use no ledger, but for one; what nobody uses is closed."""
+        # A copy: other pools come and go while a ledger is closed.
         for place, opened in list(self._opened.items()):
             if place == but:
                 continue
@@ -81,6 +83,7 @@ async def _close(place: LedgerPlace, opened: _Opened) -> None:
         # A database that hangs must not keep the process from ending.
         async with asyncio.timeout(CLOSES_S), opened.lock:
             if opened.ledger is not None and not opened.users:
+                # Taken out before it is closed: if that is cut short, no pool is given a ledger that is half closed.
                 ledger, opened.ledger = opened.ledger, None
                 await ledger.close()
     except TimeoutError:

@@ -93,6 +93,7 @@ class PoolLedgers:
                 self._tasks[key] = asyncio.create_task(follower.run(), name=f"ledger of {key}")
 
     async def _end(self, key: PoolId) -> None:
+        # Taken out before it ends: meanwhile no claim is granted an address by a follower that is going.
         task = self._tasks.pop(key)
         self.followers.pop(key, None)
         task.cancel()
@@ -111,6 +112,7 @@ class PoolLedgers:
         try:
             await self._hold(pool, claim, position, is_fact=True)
         except LedgerRefused as error:
+            # The same refusal again is no news: the status would be written with every look at the claim.
             if refused.get(owner) != str(error):
                 refused[owner] = str(error)
                 self._caches.records.status_due(pool)
@@ -125,6 +127,7 @@ class PoolLedgers:
         """
         follower, owner = self._follower(pool), self._owner(pool, claim)
         network = follower.binding.network
+        # The ledger itself is asked: a holding that the mirror has not read yet would be left behind.
         for holding in await follower.ask(lambda ledger: ledger.holdings(network, owner=owner)):
             is_going = not holding.slot and holding.state is not State.COOLING
             if is_going and is_of(row_of(holding), claim):
@@ -184,6 +187,7 @@ class PoolLedgers:
             if is_written_on(row, claim, pool_uid):
                 return held
             former = {FORMER_CLAIM: row.claim_uid} if row.claim_uid not in ("", uid_of(claim)) else {}
+            # Asked again: the allocation took its time, and the leadership may have ended.
             self._check()
             return await ledger.modify_holding(
                 network, address, owner=owner, generation=held.generation, add_labels=labels | former
@@ -193,6 +197,7 @@ class PoolLedgers:
         try:
             follower.enter(await follower.ask(hold))
         except LedgerRefused as error:
+            # Only for a pick another address is sought; what a claim has, it goes on having.
             if not is_fact:
                 follower.refused(position, str(error))
             raise

@@ -143,6 +143,7 @@ def completing_patch(address: Object, pool: Object | None, claim: Object) -> lis
     steps: list[Step] = []
     if owners != before:
         steps.append({"op": "add", "path": "/metadata/ownerReferences", "value": owners})
+    # The server refuses a new finalizer on an object that is being deleted.
     if not is_terminating(address):
         steps += finalizer_steps(address, kind_of(address).address_finalizer)
     return guarded(address, *steps) if steps else []

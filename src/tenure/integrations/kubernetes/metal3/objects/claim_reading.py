@@ -125,6 +125,7 @@ def wish_of(claim: Object, pre_allocated: int | None) -> AddressWish | RangeWish
     except Invalid as error:
         return f"Invalid spec.tenure.ranges: {error}"
     if pre_allocated is not None:
+        # First, and so the kind of the wish: a pre-allocation alone may lie outside of the entries (A10).
         asked = {WishKind.PRE_ALLOCATED: pre_allocated, **asked}
     if len(set(asked.values())) > 1:
         return CONFLICTING_WISHES

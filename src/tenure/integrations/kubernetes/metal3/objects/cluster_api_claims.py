@@ -109,6 +109,7 @@ def _with_ready(claim: Object, status: str, reason: str, message: str) -> Object
     if all(present.get(name) == value for name, value in wanted.items()):
         return {}
     changed = text(present, "lastTransitionTime") if present.get("status") == status else ""
+    # A merge patch replaces a list whole, so conditions of others are written along.
     return {"conditions": [*others, {**wanted, "lastTransitionTime": changed or now_text()}]}
 
 

@@ -170,6 +170,7 @@ def _subnet_of(spec: Object, listed: list[AddressRange], faults: list[SpecFault]
     if subnet is None:
         faults.append(SpecFault("spec.prefix", prefix, "provided prefix is not valid"))
         return None
+    # As many as were listed: with a text that is no range, the reading has ended before.
     for text, each in zip(spec["addresses"], listed, strict=True):
         if each.first not in subnet.block or each.last not in subnet.block:
             reason = "provided address belongs to a different subnet than others"

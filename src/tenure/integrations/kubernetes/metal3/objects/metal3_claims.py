@@ -73,6 +73,7 @@ class Metal3Claims(ClaimKind):
         if is_named and is_shown and not text(claim, "status", "errorMessage"):
             return None
         named = {"name": name, "namespace": namespace}
+        # ``tenure`` also where the definition has had no room: the answer shows whether it has by now.
         return {"address": named, "errorMessage": None, "tenure": {"address": shown}}
 
     def refused(self, claim: Object, message: str, why: Unserved, *, keeps: bool) -> Object | None:

@@ -27,6 +27,7 @@ class RememberedAddresses:
 
     def note(self, claim: ClaimId, position: int) -> None:
         """Remember which address a claim had."""
+        # Forgotten first, so that it stands at the end: of too many, the beginning is cut off.
         self.forget(claim)
         self._of.pop(self._at.pop(position, claim), None)
         self._of[claim], self._at[position] = position, claim

@@ -32,6 +32,7 @@ def reserving(reserved: Mapping[str, int], kinds: Mapping[str, str]) -> list[Obj
     """Write reservations down; the uid is what counts, the kind of the claim is for people."""
     return [
         {"address": format_address(position), "uid": uid, "kind": kinds[uid]}
+        # In one order: the same reservations in another order would be another status, and be written.
         for uid, position in sorted(reserved.items())
     ]
 

@@ -50,6 +50,7 @@ class NeededAddresses:
         faults: list[tuple[str, str]] = []
         for source in _sources(template):
             self._note(source, faults)
+        # After a fault an annotation may be missing, and ``pool_of`` would raise before all faults are reported.
         if not faults:
             self._count(template, faults)
         if faults:

@@ -68,6 +68,7 @@ def read_template(written: Mapping[str, Any]) -> TemplateReading:
     _check_type(fields, notes)
     metadata = fields.map("metadata") or TemplateFields({}, "metadata", notes)
     spec = fields.map("spec") or TemplateFields({}, "spec", notes)
+    # Taken, so that ``finish`` does not refuse it: a template that kubectl has printed has one.
     fields.take("status")
     fields.finish()
     spec.take("templateReference")  # a field of former versions, which nobody reads

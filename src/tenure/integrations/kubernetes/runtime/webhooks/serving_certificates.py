@@ -123,6 +123,7 @@ def _begun(
 
 
 def _name(text: str) -> x509.Name:
+    # X.509 has 64 characters for a common name; the alternative names have the whole of it.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:64])])
 
 

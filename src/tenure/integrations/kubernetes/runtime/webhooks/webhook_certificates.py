@@ -138,6 +138,7 @@ class WebhookCertificates:
 
     async def _make(self, secret: Object | None, trusted: bytes, names: Sequence[str]) -> None:
         """Make a certificate where there is none that can be read; replicas show it when its CA is trusted."""
+        # A server wants both fields in a Secret of this type; they are filled when the new CA is trusted.
         data = _encoded({CERTIFICATE: b"", KEY: b"", **self._next(trusted, names)})
         if secret is not None:
             LOG.error("the Secret %s has no certificate that can be read; it gets a new one", self._secret)
@@ -163,6 +164,7 @@ class WebhookCertificates:
         left_s = self._trusted_at + self._times.waits_s - time.monotonic()
         if left_s > 0:
             return min(left_s, self._times.looks_every_s)
+        # Both in one write: a certificate never stands beside the key of another.
         steps = [
             {"op": "move", "from": pointer("data", new), "path": pointer("data", old)}
             for new, old in ((NEXT_CERTIFICATE, CERTIFICATE), (NEXT_KEY, KEY))
@@ -195,6 +197,7 @@ def _use(host: WebhookHost, folder: Path, delta: Delta) -> None:
     if not _is_usable(data, CERTIFICATE, KEY):
         return  # what was shown goes on; the leader makes another
     certificate, key = folder / CERTIFICATE, folder / KEY
+    # Before anything is in it: the key must be readable for no other user, not even for a moment.
     key.touch(mode=0o600)
     certificate.write_bytes(data[CERTIFICATE])
     key.write_bytes(data[KEY])
