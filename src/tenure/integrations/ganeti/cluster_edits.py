@@ -97,6 +97,7 @@ class ClusterEdits:
         async def attempt() -> bool:
             lock = await structure(self._ledger)
             home = await self._cluster.group(group)
+            # Each once: the second move of a node would name a revision that the first one has replaced.
             nodes = [await self._cluster.node(name) for name in dict.fromkeys(names)]
             moves = [(node, replace(node, group=home.name)) for node in nodes if node.group != home.name]
             return await self._send(lock, moves, check=check) if moves else False
@@ -179,6 +180,7 @@ class ClusterEdits:
 
         papers = [] if renamed is None else _group_papers(*renamed)
         papers += [paper for move in moves for paper in _node_papers(*move)]
+        # NICs take their wires from these networks, so they must be as they were read, edited or not.
         wired = {uuid for follower in followers for uuid in follower.networks}
         changes = _in_networks(networks, edits, expected=wired if links is not None else ())
         following = [operation for follower in followers for operation in follower.operations]
@@ -196,6 +198,7 @@ class ClusterEdits:
             marks = await self._ledger.papers(PLACEMENT, prefix=f"{before.name}/")
             names = [mark.name.partition("/")[2] for mark in marks]
             if any(name not in papers or papers[name].document["node"] != before.name for name in names):
+                # Papers and marks are two readings: an instance that changed between them is read afresh.
                 raise Outrun(Conflict("an instance changed while its node was read", field="revision"))
             instances = [papers[name] for name in names]
             if check and links is not None:

@@ -79,6 +79,7 @@ class Networks:
         """Add a network with all that the options say, or nothing."""
         _check_tags(wish.tags)
         check_door_name(wish.network, "name")
+        # Made here, and not by the ledger: the design is drawn on the very network that the ledger is to have.
         made = wish if wish.uuid is not None else replace(wish, uuid=str(uuid4()))
 
         async def attempt() -> Changed:

@@ -130,6 +130,7 @@ class AsyncVMPool:
             if credentials is not None:
                 client = await stack.enter_async_context(ApiClient(credentials, agent=AGENT))
             pool = cls(client, settings, observer=observer)
+            # Behind the client, so that the pool is closed before it: calls under way need the client.
             stack.push_async_callback(pool.close)
             yield pool
 
@@ -255,6 +256,7 @@ class AsyncVMPool:
                 await self.places.find()
                 continue
             except VMPoolExhausted:
+                # A list that has changed since may have VMs that are free.
                 if await self.places.has_moved() or self.settings.line.generation != known:
                     continue
                 raise
@@ -469,6 +471,7 @@ async def free_within(
                 raise
         if tried == 1:
             audit(PoolEvent.WAITING, **about, seconds=f"{wait_s:g}")
+        # Cut to what is left, so that the last try is made when the time is up, and not before.
         await asyncio.sleep(min(WAITING.delay_s(tried) or 0.0, left_s))
         if (count := under_way()) is not None:
             count.begin_again()

@@ -144,11 +144,13 @@ class ConfigMapSwap:
             raise SwapLost(str(error)) from error
         except ObjectMissing as error:
             if stored.object is None:
+                # A creation can miss nothing but the namespace.
                 raise PoolNamespaceMissing(self.namespace, wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED)) from error
             raise SwapLost("the ConfigMap was deleted meanwhile") from error
         except ApiUnreachable as error:
             raise AnswerLost(wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED, error)) from error
         except ApiError as error:
+            # There are two limits: that of the values together (422), and that of a request (413).
             if TOO_LONG in error.message or error.status == 413:
                 raise PoolTooLarge(size=stored.size(values), limit=LARGEST_CONFIG_MAP) from error
             raise named_error(error, wrapped(WRITE_FAILED, CONFIG_MAP_WRITE_FAILED)) from error

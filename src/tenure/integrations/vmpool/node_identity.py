@@ -13,6 +13,7 @@ KERNEL_STATISTICS = Path("/proc/stat")
 SYSTEM_ID = Path("/sys/class/dmi/id/product_uuid")
 """Of the hardware or the hypervisor. ``/etc/machine-id`` would not do: a container has one of its own, or a new one
 each time it is started."""
+# Few, since notes share the ConfigMap with the state.
 EARLIER_BOOTS = 4
 USUAL_LOOKS_S, LONGEST_LOOKS_S, CLAIM_MARGIN_S = 40, 3600, 10
 """How often an agent looks of which that is not noted; at most, for this purpose; and how much later it may come."""
@@ -103,6 +104,7 @@ def must_ask(noted: NodeNote | None, own: NodeIdentity) -> bool:
 
 def claim_ends(noted: NodeNote, own: NodeIdentity, now: datetime) -> datetime | None:
     """Return until when a machine that asks for the name waits for an objection; none if it has not asked yet."""
+    # A claim from the future was made before the clock was set back, and is made again.
     if noted.claimant != own.boot_id or noted.claimed_at is None or noted.claimed_at > now:
         return None
     looks_s = noted.looks_every_s or USUAL_LOOKS_S

@@ -162,6 +162,7 @@ class NodeRecovery:
         usable, untouched = _sorted(document.state, dead, self.pool.settings.line)
         try:
             causes = await self._clean(usable.values(), document.notes, stop)
+        # The state is put right all the same; without causes nothing is released.
         except RoundStopped:
             causes = None
         settlement = _Settlement(self, mode, dead, usable, untouched, causes, is_repaired)
@@ -223,6 +224,7 @@ class NodeRecovery:
         try:
             entry = (await self.pool.read()).state.allocated.get(allocation.allocation_id)
         except TenureError as error:
+            # A VM that cannot be seen may be a living pod's by now.
             return f"it could not be seen whose it is: {error}"
         is_same = entry is not None and _is_same(entry, allocation, self.pool.settings.line)
         return "" if is_same else "it was released meanwhile, so that it was not touched"
@@ -270,6 +272,7 @@ class _Settlement:
         """Release what is clean and as it was, note what is not, put the state right."""
         settings = self.recovery.pool.settings
         pool, now = settings.line, datetime.now(UTC)
+        # Asked again: while VMs were cleaned up, another machine may have been noted under the name.
         self.recovery.check_name(document.notes)
         same = {key: each for key, each in self.dead.items() if _is_there(document.state, key, each, pool)}
         released, failed, dropped = self._judged(same)
@@ -277,6 +280,7 @@ class _Settlement:
         state, repairs = gone.state, gone.findings
         if self.is_repaired:
             repaired = repair_state(state, pool, outside_pool=settings.outside_pool)
+            # Each finding once: a release repairs as well, and may have found the same.
             state, repairs = repaired.state, tuple(dict.fromkeys((*repairs, *repaired.findings)))
         state = with_held_back(document.state, state, pool, now)
         notes = self._notes(document, state, released, failed, repairs, now)
@@ -340,6 +344,7 @@ class _Settlement:
             return notes
         before = notes.nodes.get(recovery.node_name)
         noted = noted_again(before, recovery.identity, now, recovery.looks_every_s)
+        # A recovery that was stopped is not noted as done, so that the next round does it.
         if recovery.recovered and self.causes is not None:
             noted = replace(noted, recovered=recovery.recovered)
         return notes.with_node(recovery.node_name, noted)

@@ -158,6 +158,7 @@ class PoolAgent:
         if self._is_new(noted, start) and (reason := await self._why_asked(noted, is_proven=is_proven)):
             self._wait_for_name(reason)
             return
+        # Before the recovery, which may take longer than the other machine waits for an objection.
         if noted is not None and noted.boot_id == self.identity.boot_id:
             await self._answer_claim(noted)
         if self._is_new(noted, start):
@@ -195,6 +196,7 @@ class PoolAgent:
         end = claim_ends(noted, self.identity, datetime.now(UTC))
         if end is None:
             end = await self._note(self._claim)
+        # Without a note any more there is no machine to ask.
         if end is None or datetime.now(UTC) >= end:
             return ""
         return f"another machine had the name before (boot {noted.boot_id}); it may object until {end.isoformat()}"
@@ -258,6 +260,7 @@ class PoolAgent:
             raise Invalid(
                 f"adaptor_start_file: {file} tells of no start: {error}", field="adaptor_start_file"
             ) from None
+        # The file is from before the boot.
         if at <= boot.at:
             return boot
         return NodeStart(f"{boot.name} {at.isoformat()}", at)
@@ -278,6 +281,7 @@ class PoolAgent:
         )
 
     def _is_due(self, failure: CleanupFailure) -> bool:
+        # The exponent is bounded: tries are read from notes, in which any number may stand.
         pause_s = min(self.settings.retry_s * 2 ** min(max(failure.tries - 1, 0), 20), LONGEST_RETRY_S)
         passed_s = (datetime.now(UTC) - failure.at).total_seconds()
         # A failure of the far future was noted by a clock that was wrong, or by another one's hand.

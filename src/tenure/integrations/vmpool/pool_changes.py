@@ -181,6 +181,7 @@ class PoolChanges:
         loop = asyncio.get_running_loop()
         limit_s = self._settings.operation_timeout_s if timeout_s is None else timeout_s
         call = PoolCall(operation, decide, loop.time() + limit_s, loop.create_future(), about)
+        # The worker may be in a pause for callers that are gone, which this caller need not keep.
         if not self._take_turn():
             self._wake.set()
         self._waiting.append(call)
@@ -191,6 +192,7 @@ class PoolChanges:
                 answer: T = await call.answer
             return answer
         except TimeoutError:
+            # The answer came in the very moment of the time-out: what is done must not be reported as an error.
             if call.answer.done() and not call.answer.cancelled():
                 return call.answer.result()  # type: ignore[no-any-return]
             error = given_up(call, f"no answer within {limit_s:g} s")
@@ -232,6 +234,7 @@ class PoolChanges:
                 batch, self._waiting = self._waiting, []
                 await self._pause(await self._round(batch))
         finally:
+            # Nothing was awaited since the line was found empty: the next caller finds no worker, and starts one.
             self._worker = None
 
     async def _pause(self, delay_s: float) -> None:
@@ -267,6 +270,7 @@ class PoolChanges:
 
     async def _decide(self, document: PoolDocument, batch: Sequence[PoolCall], deadline: float) -> float:
         """Let callers decide on what was read, write what has changed, and answer them."""
+        # Entries that vanished come back first, so that no caller of this round gets a VM that this process gave out.
         again = self._own.look(document, now())
         draft = self._draft(again, batch)
         is_doubtful = any(doubt.version == document.stored.version and not doubt.is_refused for doubt in self._doubts)
@@ -278,6 +282,7 @@ class PoolChanges:
         tallied = self._tally.take()
         written = self._marked(draft.document, document, mark)
         written = replace(written, notes=written.notes.with_counts(tallied).with_counts(_results(draft.outcomes)))
+        # Before the write: a caller whose time ends meanwhile has to say that the outcome is not known.
         for call in batch:
             call.is_in_doubt = True
         doubt = DoubtfulWrite(document.stored.version, mark, draft.outcomes, written, again, tallied)
@@ -298,6 +303,7 @@ class PoolChanges:
                 return self._refuse(batch, error)
             # One of them may be at fault for all, and some need no write: each has a round of its own.
             return max([await self._round([call]) for call in batch if not call.answer.done()], default=0.0)
+        # Their version is replaced by this write.
         self._forget(self._doubts)
         self._done(written, again, draft.outcomes)
         return 0.0
@@ -324,6 +330,7 @@ class PoolChanges:
             try:
                 change = call.decide(document)
             except Exception as error:
+                # It is the caller's own error: the callers that share the write go on.
                 outcomes.append(CallOutcome(call, error=error))
                 continue
             outcomes.append(CallOutcome(call, change))
@@ -356,6 +363,7 @@ class PoolChanges:
             # Without a state, the list says what is free.
             document = read_document(stored, line)
         placement = document.notes.placement
+        # A pool that is elsewhere is counted by the place where it is.
         if (self._settings.pool_mode if placement is None else placement.mode) == "configmap":
             self._observer.read(document)
         return document
@@ -421,6 +429,7 @@ class PoolChanges:
         self._own.written(written.state, again.vanished)
         for outcome in outcomes:
             if is_noted(outcome) and outcome.call.count is not None:
+                # Its result went with the write, and is not to be counted for another one.
                 outcome.call.count.is_noted = True
         self._answer(outcomes)
 

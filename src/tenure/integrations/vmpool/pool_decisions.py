@@ -95,6 +95,7 @@ def decide_release(
     notes = with_repairs(document.notes, found.findings, node_name, now)
     for entry in found.entries:
         notes = notes.with_line(HistoryLine(now, did, entry.allocation_id, entry.ip, node_name))
+    # A cleanup that stays noted is tried again, and would reboot the VM under the next pod.
     kept = {ip: each for ip, each in notes.cleanup_failed.items() if each.allocation_id not in ids}
     held = {entry.ip for entry in found.state.allocated.values()}
     draining = {ip: at for ip, at in notes.draining.items() if ip in held}
@@ -158,6 +159,7 @@ def decide_hold_back(
     held = {each.ip for each in kept.values()}
     gone = sorted(set(leaving) - held - pool.known)
     new = {each.allocation_id: each for each in [held_back(ip, now) for ip in gone]}
+    # Repaired once more, since what is free follows from what is held.
     state = repair_state(replace(before.state, allocated={**kept, **new}), pool).state
     back = frozenset(each.ip for each in state.allocated.values() if is_held_back(each))
     filling = PoolFilling(state.available, back)

@@ -67,6 +67,7 @@ def read_document(stored: StoredPool, pool: PoolLine) -> PoolDocument:
     notes = notes_of(stored)
     if STATE_KEY in stored.misplaced:
         misplaced = stored.misplaced_text(STATE_KEY)
+        # Read first: a text that cannot be read would not be mended by moving it.
         _read_or_raise(misplaced, f"{STATE_KEY} is in binaryData, and ")
         raise PoolStateMisplaced(STATE_KEY, misplaced)
     text = stored.state_text

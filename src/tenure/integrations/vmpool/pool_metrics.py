@@ -187,6 +187,7 @@ class PoolMeter:
         by_node = Counter(entry.node_name for entry in entries)
         named = dict(by_node.most_common(NODES_SHOWN))
         if rest := by_node.total() - sum(named.values()):
+            # A node may have this very name.
             named["other"] = named.get("other", 0) + rest
         help = "Allocations by the node that made them."
         for node in sorted(named):
@@ -219,6 +220,7 @@ class PoolMeter:
             for result in results:
                 count = self.results[operation, result]
                 yield Sample(name, help, "counter", count, {**labels, "result": result})
+        # Operations without a conflict, too: a rate needs the zero.
         for operation in sorted({*RESULTS, *self.conflicts}):
             help = "Writes that another writer was faster than."
             by = {**labels, "operation": operation}

@@ -62,6 +62,7 @@ async def _tried(
 
     def decide_same(document: PoolDocument) -> PoolChange[VMAllocation | None]:
         found = decide(document, request)
+        # Only the VM that was dialled: another pick has to be dialled first.
         is_usable = found.word == "existing" or found.result.ip == wanted
         return found if is_usable else PoolChange(None, word="existing")
 

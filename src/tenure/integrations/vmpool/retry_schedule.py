@@ -44,4 +44,5 @@ class RetrySchedule:
                 return None
             return GO_DELAYS_S[failed - 1] * (1 + self.chance.uniform(0, GO_JITTER))
         most = min(max(LONGEST_S, LONGEST_ATTEMPTS * took_s), self.longest_s)
+        # The exponent is bounded: a float has no room for 2 to the power of a thousand attempts.
         return self.chance.uniform(0, min(max(self.base_s, took_s) * 2.0 ** min(failed - 1, 30), most))

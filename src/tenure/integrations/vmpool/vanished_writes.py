@@ -114,9 +114,11 @@ class OwnAllocations:
         """Say what became of an entry; nothing if it was released by Tenure."""
         since = entry.allocated_at
         lines = [line for line in notes.history if line.allocation_id == entry.allocation_id]
+        # A line that is older than the entry is about an earlier allocation of the id.
         did = lines[-1].did if lines and (since is None or lines[-1].at >= since) else ""
         if did in RELEASES:
             return None
+        # The id has another address by now: with this one again it would have two.
         if entry.allocation_id in state.allocated:
             return VanishedWrite(entry, VanishedVerdict.GONE, entry.allocation_id)
         holder = next(iter(ids_of_ip(state, self._pool, entry.ip)), "")
@@ -138,6 +140,7 @@ class OwnAllocations:
     def _again(
         self, state: PoolState, notes: PoolNotes, entry: VMAllocation, now: datetime
     ) -> tuple[PoolState, PoolNotes]:
+        # Repaired first, so that the address is free under its own spelling alone.
         repaired = repair_state(state, self._pool).state
         available = tuple(ip for ip in repaired.available if ip != entry.ip)
         allocated = {**repaired.allocated, entry.allocation_id: entry}

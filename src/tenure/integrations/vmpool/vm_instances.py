@@ -89,12 +89,14 @@ class VMInstances:
         A VM that the same pod and sandbox had before this call stays theirs: it may be alive.
         """
         id = f"{pod_name}-{sandbox_id}"
+        # Asked before, since allocating gives an id the VM again that it has.
         is_first = await self.pool.get(id) is None
         allocation = await self.pool.allocate(id, pod_name, pod_namespace, probe=self.probe)
         try:
             async with asyncio.timeout(self.send_timeout_s):
                 await self.send(allocation, await _made(user_data))
         except BaseException as error:
+            # Shielded: another cancellation must not break the rollback off.
             is_rolled_back = is_first and await asyncio.shield(self._rolled_back(allocation))
             if not isinstance(error, Exception):
                 raise
@@ -114,6 +116,7 @@ class VMInstances:
         allocation = await self.pool.find_ip(ip)
         if allocation is None:
             return False
+        # Before it is given back: from then on it may be another pod's.
         cause = await self._cleaned(allocation)
         if cause and self.keeps_unclean:
             await self._note_failure(allocation, cause)

@@ -49,6 +49,7 @@ class VMPool:
         try:
             self._client = None if credentials is None else self._thread.run(_opened(credentials))
         except BaseException:
+            # The thread would outlive a pool that was never made.
             self._thread.close()
             raise
         self._pool = AsyncVMPool(self._client, settings, find_node_name=find_node_name, observer=observer)
@@ -163,6 +164,7 @@ async def _opened(load: Loader) -> ApiClient:
 
 
 async def _closed(pool: AsyncVMPool, client: ApiClient | None) -> None:
+    # The pool before the client: calls under way need the client.
     await pool.close()
     if client is not None:
         await client.__aexit__(None, None, None)

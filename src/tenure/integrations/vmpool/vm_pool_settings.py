@@ -128,6 +128,7 @@ class VMPoolSettings:
             check_node_name(self.node_name)
         self._check_mode()
         smallest = len(write_state(PoolState.fresh(self.line.ips)))
+        # Where not even the free addresses fit, no write could ever succeed.
         if self.pool_mode == "configmap" and smallest > LARGEST_CONFIG_MAP:
             raise PoolTooLarge(size=smallest, limit=LARGEST_CONFIG_MAP)
 
@@ -203,6 +204,7 @@ class VMPoolSettings:
                 f"{COMFORTABLE_IPS} use the mode per-ip, shards or ledger (VM_POOL_MODE), or several pools"
             )
         free = len(write_state(PoolState.fresh(self.line.ips)))
+        # An address that is allocated is no longer free, where it had some 18 bytes.
         fits = max((LARGEST_CONFIG_MAP - free) // (ENTRY_BYTES - 18), 0)
         if fits < count:
             said.append(

@@ -159,6 +159,7 @@ async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, 
         if text is None:
             _check_removable(name, papers.values())
         texts = texts_with(papers.values(), name, text)
+        # In order of name, as they are read when they are in force.
         config, warnings = read_cloud_configs(sorted(texts.items()))
         before = papers.pop(name, None)
         write = _written(name, text, before.revision if before else 0)

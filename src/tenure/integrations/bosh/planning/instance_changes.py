@@ -38,6 +38,7 @@ class Books:
         changed = [each for uuid, each in self._now.items() if each != self._before[uuid]]
         gone = [each for uuid, each in self._before.items() if uuid not in self._now]
         written = [operation for each in changed for operation in rewritten(self._before[each.uuid], each)]
+        # The papers of VMs in the same apply: of two reports of one VM in one moment, one is refused.
         return [*self._done, *written, *(each.removed() for each in gone), *self._exchanged()]
 
     def _exchanged(self) -> list[Operation]:
@@ -56,6 +57,7 @@ class Books:
 
     def change(self, instance: DeploymentInstance, **changes: Any) -> DeploymentInstance:
         """Let an instance be another from now on."""
+        # On the instance as it is by now: the caller may have it as it was before.
         self._now[instance.uuid] = replace(self._now[instance.uuid], **changes)
         return self._now[instance.uuid]
 

@@ -245,6 +245,7 @@ def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:
 def rewritten(before: DeploymentInstance | None, after: DeploymentInstance) -> list[Operation]:
     """Write an instance down, if it changed; one whose group has another name gets another paper."""
     if before is not None and before.paper_name != after.paper_name:
+        # A paper of the new name is not there yet, so it has no revision to be written over.
         return [before.removed(), replace(after, revision=0).written()]
     return [] if after == before else [after.written()]
 

@@ -82,6 +82,7 @@ def take_back(
 
 def _keep(books: Books, instance: DeploymentInstance, plan: str, gone: set[Place]) -> None:
     """Let an instance keep what a plan was to take from it: it is held again, and promised to nobody."""
+    # An address that is freed, or goes back to another instance, cannot be changed for this instance any more.
     drained = [each for each in _drained(instance, plan) if place_of(each) not in gone]
     books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
     noted = [each for each in instance.wanted if HANDED_TO in each.labels and place_of(each) not in gone]

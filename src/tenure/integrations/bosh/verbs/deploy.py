@@ -192,6 +192,7 @@ class _Serving:
                     raise Overtaken(error, work, self.config) from error
                 raise await explained(self.ledger, error, work, self.config) from error
             else:
+                # The expectations before the work, and the end of a compile behind it, answer as well.
                 granted = granted_by(work, answers[len(self.rests) : len(answers) - len(left)])
                 return Deployed(plan, deployment, self.config, steps, granted, self.ends)
 

@@ -158,6 +158,7 @@ def _is_named(held: Holding, work: Work, config: CloudConfig) -> bool:
 
 async def _given(world: World, step: Step, take: Allocate) -> Shown:
     """Give one address; where nothing else is left, the one that was given up first."""
+    # Each round lets an address go that was kept back, so the loop ends.
     while True:
         try:
             [answer] = await world.ledger.apply([take])

@@ -70,6 +70,7 @@ async def remember(ledger: AsyncLedger, name: str) -> LastDeployed:
 
 async def redo(ledger: AsyncLedger, name: str, plan: str, choose: Choose, *, dry: bool = False) -> Deployed:
     """Do steps for a deployment as it was last deployed, in one ``apply``, or (``dry``) tell what would be done."""
+    # For all attempts: an address that could not be had is not chosen again.
     passed_over: set[int] = set()
 
     async def attempt(turn: Turn) -> Deployed:

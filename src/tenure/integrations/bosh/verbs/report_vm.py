@@ -86,6 +86,7 @@ async def commit(
         if instance.vm == vm and (instance.plan is None or instance.plan != plan):  # it is no news, whatever is made
             told = replace(instance, hints={**instance.hints, **picked})
             return [] if told == instance else [told.written()]
+        # A late report is refused: it would free addresses that are still in use.
         check_awaited(instance, vm, plan)
         check_own(report, vm)
         rests = check_apart(report)
@@ -101,6 +102,7 @@ def _committed(report: ReportContext, vm: str, picked: Mapping[str, str]) -> lis
     instance, books = report.instance, report.books
     after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))
     after = replace(after, hints={**instance.hints, **picked}, earlier=(), failures=(), former=None, lost_vm=None)
+    # Only now: an address that the new VM does not carry is freed when that VM is reported, never before.
     _part(books, instance, vm)
     books.do(_carried(each, vm) for each in instance.wanted if not _is_carried(each, vm))
     books.write(replace(after, made_with=_settings(after, report), meant=None))

@@ -22,6 +22,7 @@ TOLD = 20
 def parse_document(data: bytes, *, field: str = "file") -> Any:
     """Read JSON as strictly as losing nothing asks for: one key once, finite numbers, a sane depth."""
     try:
+        # A file may begin with a byte order mark, which is no part of JSON.
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Invalid(f"{field}: not UTF-8 (byte {error.start})", field=field) from None

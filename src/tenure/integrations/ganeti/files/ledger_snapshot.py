@@ -90,6 +90,7 @@ async def holdings_in(ledger: AsyncLedger, network: str) -> AsyncIterator[Holdin
     while page := await ledger.holdings(network, after=after, limit=PAGE):
         for holding in page:
             yield holding
+        # Behind its last address, since a holding may be a whole block.
         after = page[-1].last_address
 
 

@@ -42,6 +42,7 @@ NESTS: Mapping[str, Nests] = {
 
 def digest(value: object) -> str:
     """Stand for a value: two that differ have different digests."""
+    # Sorted, since the order of keys makes no difference in JSON.
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:24]
 
 

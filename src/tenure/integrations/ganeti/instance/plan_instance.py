@@ -193,6 +193,7 @@ async def _look_up(name: str) -> str:
         [first, *_] = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise Invalid(f"ip=auto: the name {name!r} has no address ({error.strerror})") from None
+    # A name may stand for an address with a zone, which no address of the ledger has.
     return format_address(parse_address(str(first[4][0]).partition("%")[0]))
 
 

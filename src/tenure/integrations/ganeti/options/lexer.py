@@ -165,6 +165,7 @@ def read_range(text: str, piece: OptionPiece) -> AddressRange:
         if warning:
             raise piece.refusal(f"the block has host bits; the one that it lies in is {block}")
         return block.range
+    # Each end by itself first: read_literal has the best words for a wrong address.
     for end in text.split("-", 1):
         read_literal(end, piece)
     try:

@@ -224,6 +224,7 @@ def _remove_pool(design: Design, option: PoolRemove) -> None:
 
 def design_reserved(design: Design, adding: str | None, removing: str | None) -> None:
     """Do what ``--remove-reserved-ips`` and ``--add-reserved-ips`` say."""
+    # Lifted before anything is reserved: a range that both options name is reserved in the end.
     if removing is not None:
         with blamed("--remove-reserved-ips", removing):
             holes = read_ranges(removing, "--remove-reserved-ips")

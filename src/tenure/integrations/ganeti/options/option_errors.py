@@ -10,6 +10,7 @@ def blame(error: TenureError, option: str, text: str) -> TenureError:
     """Put the option and its text before an error's message, unless it names the option already."""
     if not error.message.startswith("--"):
         error.message = f"{option} {text!r}: {error.message}"
+        # The text of an exception is made of its arguments.
         error.args = (error.message,)
     error.field = option.lstrip("-").replace("-", "_")
     return error

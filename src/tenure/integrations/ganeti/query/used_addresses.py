@@ -49,6 +49,7 @@ class Marks:
 
     def _inside(self, whole: AddressRange) -> Iterator[Span]:
         """Yield the spans that touch a range, cut to it."""
+        # By their ends: a span that begins before the range may reach into it.
         for number in range(bisect_left(self._lasts, whole.first), len(self._spans)):
             first, last = self._spans[number]
             if first > whole.last:

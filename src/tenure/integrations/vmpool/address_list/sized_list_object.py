@@ -17,6 +17,7 @@ from tenure.integrations.vmpool.vm_pool_settings import VMPoolSettings, object_b
 
 LIST_KEY = "sized-list"
 DELAYS = RetrySchedule(base_s=0.05)
+# Longer than a watch lasts, so that the server ends a watch that is merely quiet.
 SILENT_S = 330.0
 WATCHED_S = "300"
 """How long a watch lasts, and for how long it may be silent."""
@@ -63,6 +64,7 @@ class SizedListObject:
         A list that is new has a generation above ``after``. ``check`` raises if this process must not write any more.
         Cost: a read and a write.
         """
+        # The same mark in all tries: a list that has it was written by one of them.
         mark = secrets.token_hex(4)
         async with self._in_time("unknown"):
             for attempt in range(1, 1 << 30):
@@ -74,6 +76,7 @@ class SizedListObject:
                     if wanted == found.sized:
                         return wanted
                     generation = max(after, found.sized.generation if found.sized else 0) + 1
+                    # Last of all: reading may have taken longer than the Lease lasts.
                     check()
                     return await self._write(found, wanted.written(generation, mark))
                 await asyncio.sleep(DELAYS.delay_s(attempt) or 0.0)

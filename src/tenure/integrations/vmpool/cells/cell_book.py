@@ -153,6 +153,7 @@ class CellBook:
     async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
         """Stream holdings in pages, all as of the first page's moment; of shards nearly so."""
         snapshot = await self.cells.all()
+        # With the dash, because the number of another space may begin with this one.
         rows = [_read_row(pair) for pair in held_pairs(snapshot.cells) if pair.address.startswith(f"{ADDRESS}{space}-")]
         rows = sorted((row for row in rows if row.first > after), key=lambda row: row.first)
         for start in range(0, len(rows), PAGE):
@@ -173,7 +174,9 @@ class CellBook:
         if limit < 1:
             return []
         changes: list[Change] = []
+        # One revision before the cursor's, of which some changes may still be unread.
         revision = max(after // SHARE - 1, await self._origin())
+        # The changes of the cursor's revision come again, and are left out below: they must not use the limit up.
         most = limit + SHARE
         while True:
             events = await self.cells.events(revision, most)
@@ -193,6 +196,7 @@ class CellBook:
             if cell is not None:
                 return int(json.loads(cell.text)["revision"])
             snapshot = await self.cells.all()
+            # Shards of which none was written yet have no revision.
             revision = snapshot.revision or await self._first_revision()
             text = json.dumps({"revision": revision, "token": secrets.token_hex(8)})
             try:

@@ -35,6 +35,7 @@ class CellRequests:
         deadline, failed = loop.time() + self.answer_s, 0
         while True:
             try:
+                # In each turn: between two tries this process may have slept, and lost its right to write.
                 if is_write:
                     self.check()
                 async with asyncio.timeout_at(deadline):

@@ -174,6 +174,7 @@ class ClaimPairs:
                 if tried.pair is not None:
                     return HoldAnswer(HoldOutcome.GRANTED, tried.pair, tries + 1)
                 if tried.taken is not None and tried.taken.name == claim:
+                    # Where the claim that was in the way is given up here, the same addresses are tried again.
                     if (existing := await self.settled(claim)) is not None:
                         return HoldAnswer(HoldOutcome.ALREADY, existing, tries + 1)
                 elif is_thorough and not left:
@@ -181,12 +182,14 @@ class ClaimPairs:
                     left = [] if blocker is not None else list(together)
         if mine is not None:
             await self._remove(mine)
+        # Where nothing could be offered, the claim may still have an address from before.
         elif (existing := await self.settled(claim)) is not None:
             return HoldAnswer(HoldOutcome.ALREADY, existing, tries)
         return HoldAnswer(HoldOutcome.TAKEN, blocker, tries)
 
     async def _try(self, claim: str, mine: StoredCell | None, offers: Sequence[Offer]) -> _Tried:
         """Write the claim, and then the first address that lets itself be written."""
+        # A token for each try: a text that was written once must never be written again.
         token = secrets.randbits(TOKEN_BITS)
         if self.cells.together(claim, offers[0].address):
             return await self._try_at_once(HeldPair(claim, offers[0].address, token, offers[0].body), mine)
@@ -197,8 +200,10 @@ class ClaimPairs:
         except CellTaken as taken:
             return _Tried(None, taken=taken)
         for passed, offer in enumerate(offers):
+            # Whatever becomes of the write, the cell is not as it was seen any more.
             self._free.pop(offer.address, None)
             pair = HeldPair(claim, offer.address, token, offer.body)
+            # The cell in the way is read for the last choice alone, which saves a request for each of the others.
             is_last = passed == len(offers) - 1
             change = CellChange(offer.address, seen[offer.address], _address_text(pair), is_read=is_last)
             try:
@@ -217,6 +222,7 @@ class ClaimPairs:
     async def _try_at_once(self, pair: HeldPair, mine: StoredCell | None) -> _Tried:
         """Write the claim and its address in one swap."""
         seen = self._free.pop(pair.address, None)
+        # The claim comes first, so that it is named where both have changed: what became of it settles the rest.
         changes = [
             CellChange(pair.claim, mine, _claim_text(pair.token, [(pair.address, _token_of(seen))])),
             CellChange(pair.address, seen, _address_text(pair)),
@@ -275,6 +281,7 @@ class ClaimPairs:
             pair, still_open = await self._outcome(cell)
             if pair is not None:
                 return pair
+            # Another text is another try, which has the whole time for itself.
             if cell.text != seen:
                 seen, since = cell.text, time.monotonic()
             is_late, is_exchange = time.monotonic() - since >= UNFINISHED_S, _read_claim(cell).is_exchange
@@ -284,6 +291,7 @@ class ClaimPairs:
                 await self._remove(cell)
                 return None
             if is_late:
+                # The claim goes in the next turn: only then can its writer no longer succeed, whenever it wakes.
                 await asyncio.gather(*(self._free_up(name, address) for name, address in still_open))
             else:
                 await asyncio.sleep(random.uniform(0, LOOK_EVERY_S))
@@ -301,6 +309,7 @@ class ClaimPairs:
             found = None if cell is None else _read_address(cell)
             if found is not None and _belongs(found, claim.name, said):
                 return HeldPair(claim.name, name, found.token, found.body), []
+            # This very holding was made and has ended: no other address of the claim is open any more.
             if found is not None and found.was == said.token:
                 return None, []
             if (None if found is None else found.token) == replaced:
@@ -336,6 +345,7 @@ class ClaimPairs:
         except CellTaken:
             return False
         self._free[address.name] = written[address.name]
+        # A process that is killed here leaves a claim that its next call removes: the address says that it is over.
         if not is_together:
             await self._remove(claim)
         return True
@@ -347,11 +357,13 @@ class ClaimPairs:
         give up. The new claim is the caller's alone: none but a caller of ``exchange`` removes it while it is
         unfinished. Cost: three reads and two writes.
         """
+        # The token of the first turn: the old claim is known by it, however often the address is written.
         took = pair.token
         while True:
             cells = await self.cells.read([pair.address, claim])
             address, seen = cells.get(pair.address), cells.get(claim)
             if address is None or _read_address(address).token != pair.token:
+                # Where the address names the claim, another mover has made this very exchange.
                 if seen is not None and not _names(address, claim):
                     await self._remove(seen)
                 return None
@@ -398,6 +410,7 @@ class ClaimPairs:
 
     def _free_text(self, seen: StoredCell | None, mark: Mark | None = None) -> str:
         """Write of an address that it is free, under a token of its own, and which holding has ended."""
+        # free stands first: stores know a free cell by how its text begins.
         said: dict[str, Any] = {"free": True, "token": secrets.randbits(TOKEN_BITS)}
         if seen is not None and not is_free_text(seen.text):
             found = _read_address(seen)
@@ -546,5 +559,6 @@ def _read_address(cell: StoredCell) -> _Address:
 def _readable(cell: StoredCell) -> Iterator[None]:
     try:
         yield
+    # A cell that was edited by hand may hold any JSON.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PoolStateUnreadable(f"the cell {cell.name} cannot be read: {error!r}", LOOK_AT_CELL) from None

@@ -120,6 +120,7 @@ class ObjectCells:
 
     @property
     def _selector(self) -> str:
+        # The name of an object may be longer than the value of a label.
         value = self.root if len(self.root) <= LONGEST_LABEL else digest(self.root)
         return f"{POOL_LABEL}={value}"
 
@@ -165,6 +166,7 @@ class ObjectCells:
         assert change.seen is not None
         assert change.text is not None
         metadata = change.seen.object["metadata"]
+        # The label follows the text: by it a look lists the held addresses, and the free ones.
         labels = {**(metadata.get("labels") or {}), **self._labels(change.name, change.text)}
         document = {**change.seen.object, "metadata": {**metadata, "labels": labels}, "data": {TEXT: change.text}}
         try:
@@ -177,6 +179,7 @@ class ObjectCells:
         seen = change.seen.object
         try:
             await self._written(lambda: self.client.delete(CONFIG_MAP, seen))
+        # The cell is gone, as it should be: by an earlier try whose answer was lost, or by another process.
         except ObjectMissing:
             return
         except WriteConflict as error:
@@ -231,6 +234,7 @@ class ObjectCells:
         return StoredCell(self._cell_name(object["metadata"]["name"]), (object.get("data") or {}).get(TEXT, ""), whole)
 
     def _event(self, said: Mapping[str, Any]) -> CellEvent | None:
+        # That a revision is forgotten may come within the stream, after a status of success.
         if said["type"] == "ERROR":
             code = int(said["object"].get("code") or 0)
             raise VersionExpired(code, "Expired", str(said["object"].get("message")))

@@ -144,6 +144,7 @@ class ShardCells:
             each.answered(written)
 
     async def _pause(self, shard: int, tried: int) -> None:
+        # The shard has changed since it was read, so the next turn reads it again.
         self._known.pop(shard, None)
         delay_s = self.requests.schedule.delay_s(tried)
         if delay_s is None:
@@ -208,6 +209,7 @@ class ShardCells:
             try:
                 await self._sent(0, None, {MARK: secrets.token_hex(8)})
             except ObjectExists:
+                # Another process was faster; reading compares the number that it wrote.
                 continue
         self._is_checked = True
 
@@ -378,5 +380,6 @@ def _watched(said: Mapping[str, object]) -> Object | None:
 
 def _differences(before: Mapping[str, str], object: Object) -> list[CellEvent]:
     now, revision = _texts(object), version_of(object)
+    # Sorted, since a change has its number by its place in the revision, and has to keep it in the next reading.
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name) and name != BEACON)
     return [CellEvent(revision, name, before.get(name), now.get(name)) for name in names]

@@ -199,6 +199,7 @@ class _Trial:
             document = _guarded(await first.places.home.read(), first) if self._others else None
             if document is None or self._id in document.state.allocated:
                 return PooledVM(_name(first), await first.allocate_once(request, self._probe))
+            # Counted before the others are asked: an id that is passed on meanwhile may be missing in their answers.
             seen = document.notes.passed.count
             settled = document.notes.passed.pool_of(self._id, seen)
             try:
@@ -219,6 +220,7 @@ class _Trial:
                 if pool is not place[0]:
                     await pool.deallocate(self._id)  # of a process that did not come to answer it
             return await self._answered(place)
+        # Not noted yet, or so long ago that the note is gone: the VM is noted first, and answered then.
         if elsewhere:
             await self._pass_on(elsewhere[0], seen)
             return await self._answered(elsewhere[0])

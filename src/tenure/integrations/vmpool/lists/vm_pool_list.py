@@ -97,6 +97,7 @@ async def _opened(load: Loader) -> ApiClient:
 
 
 async def _closed(pools: Sequence[AsyncVMPool], client: ApiClient | None) -> None:
+    # The pools before the client: calls under way need the client.
     for pool in pools:
         await pool.close()
     if client is not None:

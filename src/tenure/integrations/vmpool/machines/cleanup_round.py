@@ -75,6 +75,7 @@ async def clean_vms(
         whole = asyncio.gather(*work)
         ends: set[asyncio.Future[Any]] = {whole, stopping}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        # A round that has ended in the very moment of the stop has ended.
         if not whole.done():
             raise RoundStopped
         causes = dict(zip(by_ip, whole.result(), strict=True))
@@ -97,6 +98,7 @@ async def _clean(
 ) -> str:
     """Clean up one VM, and see it come back; return why it is not usable."""
     async with turns:
+        # Within the turn: before it, a VM might wait so long that the answer is not true any more.
         if cause := await why_left(allocation):
             return cause
         outcome = await run_cleanup(plan.cleanup, allocation, plan.timeout_s)

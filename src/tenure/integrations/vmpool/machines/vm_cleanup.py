@@ -56,6 +56,7 @@ def function_cleanup(function: CleanupFunction) -> Cleanup:
     """
 
     async def clean(allocation: VMAllocation) -> None:
+        # An object whose call is a coroutine function is none itself.
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
         answer = function(allocation) if is_async else await _on_thread(function, allocation)
         if inspect.isawaitable(answer):
@@ -96,6 +97,7 @@ def http_cleanup(url: str, *, method: str = "POST", headers: Mapping[str, str] |
 
     async def clean(allocation: VMAllocation) -> None:
         quoted = {name: quote(value, safe="") for name, value in _fields(allocation).items()}
+        # As the host, an address of IPv6 stands in brackets; elsewhere it is quoted like all other fields.
         place = filled(url.replace("://{ip}", "://" + _host(allocation.ip), 1), quoted)
         # As it is: an id with a slash must not become another path.
         target = URL(place, encoded=True)
@@ -107,6 +109,7 @@ def http_cleanup(url: str, *, method: str = "POST", headers: Mapping[str, str] |
                 ) as answer,
             ):
                 if not 200 <= answer.status < 300:
+                    # No more is read than is quoted: an answer may be of any length.
                     said = printable((await answer.content.read(QUOTED)).decode("utf-8", "replace").strip())
                     raise CleanupFailed(f"{method} {place}: {answer.status} {answer.reason}{said and ': ' + said}")
         except aiohttp.ClientError as error:
@@ -140,6 +143,7 @@ async def _on_thread(function: CleanupFunction, allocation: VMAllocation) -> Awa
     answer: asyncio.Future[Awaitable[None] | None] = loop.create_future()
 
     def settle(result: Awaitable[None] | None, error: Exception | None) -> None:
+        # The time-out came first, and has answered.
         if answer.done():
             return
         if error is None:

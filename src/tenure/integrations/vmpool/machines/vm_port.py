@@ -24,6 +24,7 @@ async def dial(ip: str, port: int = SSH_PORT, timeout_s: float = DIAL_S) -> str:
         # asyncio's own words name the address again.
         return f"port {port}: {os.strerror(error.errno) if error.errno else error}"
     writer.close()
+    # The VM has answered; how it hangs up makes no difference.
     with contextlib.suppress(OSError):
         await writer.wait_closed()
     return ""

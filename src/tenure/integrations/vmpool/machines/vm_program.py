@@ -30,6 +30,7 @@ async def run_program(words: Sequence[str], fields: Mapping[str, str], prefix: s
     Raise ``OSError`` if it cannot be started. When it is cancelled, the program is killed.
     """
     surroundings = os.environ | {f"{prefix}{name.upper()}": value for name, value in fields.items()}
+    # In a session of its own, so that its children are killed with it, and no other process.
     process = await asyncio.create_subprocess_exec(
         *(filled(word, fields) for word in words), env=surroundings, start_new_session=True,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -37,6 +38,7 @@ async def run_program(words: Sequence[str], fields: Mapping[str, str], prefix: s
     assert process.stdout is not None
     assert process.stderr is not None
     try:
+        # Both at once: a program that has filled a pipe waits until it is read.
         printed, complained = await asyncio.gather(_tail(process.stdout), _tail(process.stderr))
         code = await process.wait()
     except BaseException:

@@ -38,6 +38,7 @@ class PoolSightings:
         if self._seen is not None:
             self._count(now, self._seen, self._increase(document.notes.counts))
         self._seen = now
+        # Notes that cannot be read count nothing; with their zeros, all would be counted again when they are mended.
         if not document.notes.problem:
             self._noted = document.notes.counts
 
@@ -49,6 +50,7 @@ class PoolSightings:
 
     def _count(self, now: frozenset[Sighting], before: frozenset[Sighting], noted: Counter[str]) -> None:
         came, went = len(now - before), len(before - now)
+        # An allocation that is noted, and was not seen to come, was gone again before this look.
         short_lived = max(0, noted[NEW] - came)
         self.totals[NEW] += came + short_lived
         self.totals[RELEASED] += went + short_lived

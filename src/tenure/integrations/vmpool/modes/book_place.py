@@ -115,6 +115,8 @@ class BookPlace:
                 taken = await self.book.take(new_entry(request), self._offers(request, call))
                 if taken is None and await self._has_healed():
                     taken = await self.book.take(new_entry(request), self._offers(request, call))
+                # Only a VM that the id had before can be waiting for a cleanup; for a new one no request is spent.
+                # Within the time as well: where the notes were not answered, a repeated allocation had no end (VS1).
                 is_old = taken is not None and not taken.is_new
                 noted = await self.read_notes() if is_old else PoolNotes()
             if taken is None:
@@ -122,6 +124,7 @@ class BookPlace:
                 raise VMPoolExhausted(in_use=len(self._held))
             event = PoolEvent.ALLOCATED if taken.is_new else PoolEvent.EXISTING
             if taken.is_new:
+                # The VMs before it were tried first, and are others'.
                 self._pass_over(itertools.takewhile(lambda ip: ip != taken.entry.ip, call.offered), call)
                 self._close(taken.entry.ip)
             self._resolved(call)
@@ -154,6 +157,7 @@ class BookPlace:
                 return ()
             call.word = "released"
             self._held.discard(ended.ip)
+            # Counted anew, so that the VM stands at its place in the order of the pool.
             self._free = None
             audit(
                 PoolEvent.RELEASED, node=node_name, id=ended.allocation_id, pod=ended.pod_name, ip=ended.ip,
@@ -166,6 +170,7 @@ class BookPlace:
         while True:
             audit(PoolEvent.ATTEMPT, operation=call.operation, **call.about, attempt=call.attempts)
             found = await (self.book.of_id(allocation_id) if allocation_id else self.book.of_ip(ip))
+            # An entry that stands for a move, or holds an address back, is no pod's to release.
             if found is None or is_nobodys(found):
                 return None
             if await self.book.drop(found):
@@ -244,6 +249,7 @@ class BookPlace:
             healed = await self.book.heal()
         if healed:
             audit(PoolEvent.REPAIRED, pool=self.settings.config_map_name, reason=f"{healed} unfinished writes removed")
+            # The VMs that were blocked are free, which only a new look can see.
             self._looked_at = float("-inf")
         return healed
 
@@ -286,12 +292,14 @@ class BookPlace:
         to = placement.moves_to
         while True:
             self.check()
+            # Before the entries are read: behind a seal nothing can be taken, so that they are all.
             is_sealed = await self.book.seal()
             entries = {entry.ip: entry for entry in await self.book.entries()}
             free = [] if is_sealed else [ip for ip in self.settings.line.ips if ip not in entries]
             moved = await _each(list(entries.values()), lambda entry: self._fill(entry, to))
             taken = await _each(free, lambda ip: self._take_filler(ip, to))
             if all(moved) and all(taken):
+                # Read from the fillers, since a mover that was broken off may have written some of them.
                 return [was for entry in await self.book.entries() if (was := stands_for(entry)) is not None]
             await self.book.heal()
 
@@ -314,6 +322,7 @@ class BookPlace:
         """Take allocations in. Cost: as many requests as to allocate them, some at once."""
 
         async def enter_one(entry: VMAllocation) -> None:
+            # Before each of them: a mover that had slept brought back what was released since.
             self.check()
             taken = await self.book.take(entry, _only(entry.ip))
             if taken is None or taken.entry.ip != entry.ip:
@@ -354,10 +363,12 @@ class BookPlace:
             call.offered = self._picks(request, free)
             yield call.offered
             self._pass_over(call.offered, call)
+            # All of them were taken meanwhile, so the look is not fresh any more.
             call.offered, is_fresh = (), False
 
     def _picks(self, request: AllocationRequest, free: Sequence[str]) -> list[str]:
         """Return what an id gets of some VMs, and what it gets if others have that, and so on."""
+        # A copy: nearest may return the very list that it is given, and picks are taken out of it.
         near = self.book.nearest(request.allocation_id, list(free))
         picks = []
         for _ in range(min(CHOICES, len(near))):
@@ -428,6 +439,7 @@ class BookPlace:
             raise PoolElsewhere
         held = {entry.ip for entry in entries}
         self._see(held)
+        # Allocations and notes are not of one moment, as they are in one ConfigMap.
         said = _current(read_notes(notes.text), entries)
         free = tuple(ip for ip in self._known_line().ips if ip not in held)
         last = max((entry.allocated_at for entry in entries if entry.allocated_at is not None), default=None)
@@ -449,6 +461,7 @@ class BookPlace:
                 return False
             ended[key] = entry
         for key, entry in after.items():
+            # Behind all that ends: an address that is held back from now on was an id's until here.
             if before.get(key) != entry:
                 taken = await self.book.take(entry, _only(entry.ip))
                 if taken is None or not taken.is_new:

@@ -108,6 +108,7 @@ class CellAllocations:
         if not self.cells.has_neighbours:
             return ips
         claim = claim_cell(allocation_id)
+        # One swap has both cells then, with no moment between that a killed process could leave.
         return [ip for ip in ips if self.cells.together(claim, address_cell(ip))] or ips
 
     async def read_notes(self) -> StoredNotes:
@@ -185,6 +186,7 @@ async def _offered(
 
 
 def _body(entry: VMAllocation) -> dict[str, Any]:
+    # The generation is the pair's token, which its cells say already.
     unknown = {name: value for name, value in entry.unknown.items() if name != GENERATION}
     return {"entry": entry_document(replace(entry, unknown=unknown))}
 

@@ -120,6 +120,7 @@ class ConfigMapMending:
         if not reasons:
             return None
         kept = PoolNotes(list_generation=self.settings.line.generation) if notes.problem else notes
+        # Both notes are about allocations, of which the fresh state has none.
         if "state" in reasons:
             kept = replace(kept, cleanup_failed={}, draining={})
         return _Replacement(reasons, state, kept.with_line(HistoryLine(at, "repair", "", "", node_name)))

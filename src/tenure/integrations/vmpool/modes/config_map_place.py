@@ -122,6 +122,7 @@ class ConfigMapPlace:
         def decide(document: PoolDocument) -> PoolChange[tuple[VMAllocation, ...]]:
             line = self._settings.line
             ids = [allocation_id] if allocation_id else ids_of_ip(document.state, line, ip)
+            # An entry that stands for a move, or holds an address back, is no pod's to release.
             wanted = [id for id in ids if (found := document.state.entry(id)) is None or not is_nobodys(found)]
             return decide_release(document, line, wanted, node_name, now())
 
@@ -180,6 +181,7 @@ class ConfigMapPlace:
         """Raise ``PoolTooLarge`` if these allocations have no room in the ConfigMap."""
         document = await self.read_home()
         state = PoolState({entry.allocation_id: entry for entry in entries}, self._settings.line.ips)
+        # Without the history, which gives way to allocations, and without the entries that were left: they are these.
         size = document.stored.size(written_values(state, replace(document.notes, history=(), left={})))
         if size > LARGEST_CONFIG_MAP:
             raise PoolTooLarge(size=size, limit=LARGEST_CONFIG_MAP)
@@ -271,10 +273,12 @@ class ConfigMapPlace:
             found, findings = self._leaving(document, await self._left.read(document.notes))
             left = {entry.allocation_id: entry_document(entry) for entry in found}
             state = replace(document.state, allocated=self._fillers(placement.moves_to, found), available=())
+            # All fillers are there: an earlier try, or a mover that was broken off, has done it.
             if document.state.allocated.keys() == state.allocated.keys():
                 return found
             notes = replace(document.notes, left=left, left_in="")
             if not _has_room(document, state, notes):
+                # Before the swap that names it: a mover that is killed in between leaves an object that no note names.
                 notes = replace(notes, left={}, left_in=await self._left.keep(left))
             change = PoolChange(None, state, notes, tuple(findings))
             with contextlib.suppress(_LeftChanged):

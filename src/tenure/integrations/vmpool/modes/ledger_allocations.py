@@ -125,6 +125,7 @@ class LedgerAllocations:
 
     async def _granted(self, ledger: AsyncLedger, ip: str, wish: dict[str, Any]) -> Holding:
         """Give an id an address, also one of an allocation that came from elsewhere, and is outside the list."""
+        # allow: the address may be kept back because it has left the list.
         try:
             return await ledger.allocate(self.network, address=ip, reserved="allow", **wish)
         except AddressOutsideSubnet:
@@ -177,8 +178,10 @@ class LedgerAllocations:
         while not (await ledger.network(self.network)).retired:
             said = await self.whereabouts()
             retire: list[Operation] = [ModifyNetwork(network=self.network, retired=True)]
+            # A newer epoch is of the place to which the pool goes in this very ledger, and its word stays.
             if said.epoch <= self.epoch:
                 retire.append(said.written(self.pool, self.epoch, "left"))
+            # Refused where another process was faster: then the next turn looks again.
             with contextlib.suppress(Conflict):
                 await ledger.apply(retire)
         return True
@@ -191,12 +194,14 @@ class LedgerAllocations:
 
         ``is_from_here``: it comes from another network of this ledger. Cost: a few requests.
         """
+        # Before anything is written: no ledger has an address with a zone, and a move that cannot end stops every call.
         for ip in (*self.line.ips, *(entry.ip for entry in entries)):
             parse_address(ip, field="pool_ips")
         await self._announce(is_from_here)
         try:
             await self._rehearse(entries)
         except TenureError:
+            # Nodes without a cluster would wait for a pool that does not come.
             await self.stays_away(self.epoch)
             raise
 
@@ -322,6 +327,7 @@ class LedgerAllocations:
     async def _connected(self) -> AsyncLedger:
         if self._ledger is None:
             async with self._opening:
+                # Looked at again: another caller may have opened the ledger while this call waited for its turn.
                 if self._ledger is None:
                     self._ledger = await open_async(self.url, token=self.token)
         return self._ledger
@@ -347,6 +353,7 @@ class LedgerAllocations:
         """Add the network, unless it is there, and what it lacks; keep back what has left the pool's own list."""
         problem: Exception | None = None
         edits: list[Operation]
+        # Read before the first request: the list may change meanwhile, and is taken in again then.
         generation, ips = self.line.generation, self.line.ips
         for _ in range(PREPARED_IN):
             try:
@@ -359,6 +366,7 @@ class LedgerAllocations:
                 edits = []
                 known = [(pool.range.first, pool.range.last) for subnet in network.subnets for pool in subnet.pools]
                 blocks = {str(subnet.cidr) for subnet in network.subnets}
+                # A list of the settings is one node's own, and does not say what has left the pool (VS9).
                 if generation:
                     edits += _withheld(network, ips, generation)
             edits += _edits(self.network, ips, known, blocks)

@@ -33,6 +33,7 @@ class LeftAllocations:
         text = write_line(left)
         problem: Exception | None = None
         for _ in range(TRIES):
+            # Another name in each try: after a lost answer the object of the last try may be there.
             name = object_beside(self.settings.config_map_name, f"left-{secrets.token_hex(4)}")
             try:
                 await ConfigMapSwap(self.client, self.settings.namespace, name).write(StoredPool(), {LEFT_KEY: text})

@@ -71,6 +71,7 @@ async def move_pool(places: PoolPlaces, to: str) -> MoveReport:
         entries = await home.come_back(here) if is_home else await _carried(places, here, to, seen)
     count = sum(not is_held_back(entry) for entry in entries)
     audit(PoolEvent.MOVED, pool=places.settings.config_map_name, mode=to, allocations=count)
+    # The ledger says that the pool is coming: nodes that see nothing else would wait for it.
     if is_back and here.moves_to == "ledger":
         await _say_where(places, PoolPlacement(to, "", here.epoch + 1))
     return MoveReport(here.mode, to, count)
@@ -103,6 +104,7 @@ async def _carried(
     await places.home.place(moving, seen)
     entries = await source.leave(moving)
     await target.enter(entries, await source.read_notes(), moving)
+    # The notes decide where the pool is: a mover that slept until here must not write them.
     places.check()
     await places.home.place(await places.identified(moving.arrived), moving)
     await target.arrive()

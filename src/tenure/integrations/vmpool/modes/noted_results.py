@@ -31,6 +31,7 @@ class NotedResults:
         """Begin to write, unless that was done a moment ago; nobody waits for it."""
         if self._writing is not None or time.monotonic() - self._noted_at < NOTED_EVERY_S:
             return
+        # Before the write, so that a write that fails is tried no sooner than any other.
         self._noted_at = time.monotonic()
         self._writing = asyncio.create_task(self._note())
 

@@ -48,6 +48,7 @@ async def _while_alone(places: PoolPlaces, work: Callable[[], Awaitable[T]]) -> 
     done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     async def lead() -> None:
+        # A Lease that is lost after the work has ended, and taken again, must not begin it anew.
         if not done.done():
             done.set_result(await work())
         await asyncio.Event().wait()  # until it is cancelled: the lease is given up then
@@ -66,6 +67,7 @@ async def _while_alone(places: PoolPlaces, work: Callable[[], Awaitable[T]]) -> 
         places.check = lambda: None
         for task in (holder, denial):
             task.cancel()
+        # Awaited, so that the Lease is given up before the caller goes on.
         await asyncio.gather(holder, denial, return_exceptions=True)
 
 

@@ -122,6 +122,7 @@ class PoolPlaces:
             found = await self.find()
         if may_write and not found.is_noted:
             await self._begin(found.placement)
+            # Another process may have noted another place first, which counts.
             found = await self.find()
         return self.at(found.placement.mode, found.placement.epoch)
 
@@ -153,6 +154,7 @@ class PoolPlaces:
             generation = self.settings.line.generation
             placement, is_noted = await self._arrived()
             await self.check_ledger(placement)
+            # The look says nothing of a list that came meanwhile.
             if self.settings.line.generation == generation:
                 self._found = FoundPlace(placement, generation, is_noted)
                 return self._found

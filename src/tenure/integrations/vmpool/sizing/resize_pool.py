@@ -111,6 +111,7 @@ async def change_list(
 
     sized = await while_alone(places, work)
     follower.line.follow(sized.ips, sized.generation)
+    # Behind the list: notes that name a list which is not there stop every process that begins.
     await places.home.note_list(sized.generation)
     return sized
 

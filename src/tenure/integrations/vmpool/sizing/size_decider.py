@@ -81,11 +81,13 @@ class SizeDecider:
         await self._lease.run(self._lead)
 
     async def _lead(self) -> None:
+        # Another process may have led since, so the time counts anew.
         self._above_since = None
         while True:
             is_changed = False
             try:
                 is_changed = await self.round()
+            # except*: work on several VMs raises its errors as a group.
             except* TenureError as errors:
                 self._report(str(errors.exceptions[0]))
             await asyncio.sleep(AT_ONCE_S if is_changed else self.settings.every_s)
@@ -96,6 +98,7 @@ class SizeDecider:
         if sized is None:
             return False
         before = sized.generation
+        # A decider that was killed may have written the list, and not the note of it.
         await self.pool.places.home.note_list(sized.generation)
         filling = await self._hold_back(sized)
         sized = await self._make(await self._remove(sized, filling.held_back))
@@ -136,6 +139,7 @@ class SizeDecider:
             self._count("removed", [ip])
             return lambda found: found.removed([ip])
 
+        # An address may have come back into the pool before its removal was marked.
         return await self._each([ip for ip in due if ip in sized.retiring], remove) or sized
 
     async def _make(self, sized: SizedList) -> SizedList:
@@ -158,6 +162,7 @@ class SizeDecider:
 
         async def one(name: str) -> SizedList:
             async with turns:
+                # By now the Lease may be another decider's, which calls the same programs.
                 self._check()
                 try:
                     noted = await work(name)
@@ -168,6 +173,7 @@ class SizeDecider:
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(name)) for name in names]
+        # Each task has written the list anew, and the newest has what all of them noted.
         return max((task.result() for task in tasks), key=lambda each: each.generation, default=None)
 
     async def _resize(self, sized: SizedList, policy: SizePolicy, filling: PoolFilling) -> SizedList:
@@ -247,6 +253,7 @@ class SizeDecider:
     def _is_due(self, work: VMWork) -> bool:
         if work.tried_at is None:
             return True
+        # The exponent is bounded: tries are read from the list, in which any number may stand.
         pause_s = min(self.settings.retry_s * 2 ** min(max(work.tries - 1, 0), 20), LONGEST_PAUSE_S)
         return now() >= work.tried_at + timedelta(seconds=pause_s)
 

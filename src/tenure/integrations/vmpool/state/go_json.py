@@ -127,6 +127,7 @@ def _write_plain(value: Any, spell: Callable[[str], str]) -> str:
 
 def check_depth(value: Any, where: str) -> None:
     """Raise ``NotReadable`` if objects and lists lie too deep in each other. Cost: O(n) of the value."""
+    # Level by level: nested calls would end at the very depth that is looked for.
     level, depth = [value], 0
     while level := [
         each for above in level if isinstance(above, dict | list)
@@ -164,6 +165,7 @@ def split_fields(value: object, known: Mapping[str, str], where: str) -> tuple[d
     others: dict[str, Any] = {}
     for name, each in read_object(value, where).items():
         spelling = known.get(name.casefold())
+        # Folding may turn one letter into two, which Go's comparison of names does not.
         if spelling is None or len(spelling) != len(name):
             check_depth(each, f"{where}: the field {name[:80]!r}")
             others[name] = each
@@ -272,6 +274,7 @@ def _whole(text: str) -> str:
 
 
 def _integer(digits: str) -> int | NumberText:
+    # -0 keeps its spelling, since an int would lose the sign.
     return int(digits) if len(digits) <= LONGEST_INTEGER + 1 and digits != "-0" else NumberText(digits)
 
 

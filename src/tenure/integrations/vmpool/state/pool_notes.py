@@ -108,6 +108,7 @@ class PoolPlacement:
     """Empty unless the pool is being moved."""
     epoch: int = 0
     """How often the pool was moved. A place is never used again, so what is left at one is never mistaken for news."""
+    # Not compared: the place is the same, also where a note does not name the ledger yet.
     ledger: str = field(default="", compare=False)
     """The uuid of the network that has the pool where it is in a ledger: another ledger would give its VMs out again.
     Empty where it is in none, or where no process with a cluster has seen it begin there."""
@@ -243,6 +244,7 @@ def _with_short_causes(failures: Mapping[str, CleanupFailure], room: int) -> Map
         return failures
     most = max(SHORTEST_CAUSE, room // len(failures)) if failures else 0
     return {
+        # The cut may lie within a character.
         ip: replace(each, cause=each.cause.encode()[:most].decode("utf-8", "ignore"))
         for ip, each in failures.items()
     }  # fmt: skip

@@ -84,6 +84,7 @@ class SizePolicy:
         room = min(self.step, self.most - size)
         if size >= self.least and free >= self.low.of(size):
             return 0
+        # Measured in the pool as it is then: a watermark that is a share grows with the pool.
         wanted = (number for number in range(1, room + 1) if free + number >= self.target(size + number))
         return max(0, min(room, max(next(wanted, room), self.least - size)))
 
@@ -94,6 +95,7 @@ class SizePolicy:
         if free <= self.high.of(size):
             return 0
         room = min(self.step, size - self.least)
+        # Measured in the pool as it is then: a watermark that is a share shrinks with the pool.
         fitting = (number for number in range(room, 0, -1) if free - number >= self.target(size - number))
         return next(fitting, 0)
 

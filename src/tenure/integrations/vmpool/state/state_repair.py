@@ -135,6 +135,7 @@ def is_consistent(state: PoolState, pool: PoolLine) -> bool:
     held = {entry.ip for key, entry in inside.items() if entry.allocation_id == key}
     free = set(state.available)
     sizes = len(held) == len(inside) and len(free) == len(state.available)
+    # Sizes that add up to the pool's, and a union that is the pool, leave no address in both.
     return sizes and len(held) + len(free) == len(pool.ips) and held | free == pool.known
 
 

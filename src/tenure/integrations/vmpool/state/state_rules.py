@@ -55,6 +55,7 @@ def pick_index(count: int, allocation_id: str) -> int:
     """Return which of so many available addresses an id gets: MD5, its first four bytes as a number, modulo."""
     if count <= 1:
         return 0
+    # As the Go managers pick, so that an id gets the same address from the same state, whichever manager it asks.
     digest = hashlib.md5(allocation_id.encode(), usedforsecurity=False).digest()
     return int.from_bytes(digest[:4], "big") % count
 
@@ -109,6 +110,7 @@ def release(state: PoolState, pool: PoolLine, allocation_ids: Collection[str]) -
     held = {pool.spelled(entry.ip) for entry in kept.values()}
     spelled = [pool.spelled(entry.ip) for entry in gone.values()]
     returned = [ip for ip in spelled if ip is not None and ip in pool.known and ip not in held]
+    # Once, where two of the ids had the same VM.
     available = (*state.available, *dict.fromkeys(returned))
     repaired = repair_state(replace(state, allocated=kept, available=available), pool)
     entries = tuple(replace(entry, allocation_id=key) for key, entry in gone.items())

@@ -124,6 +124,7 @@ class _Planner:
         slots = {} if before is None else dict(_places(before))
         used = {(network, slot) for (network, _), slot in slots.items()}
         owner = wanted.owner if before is None else before.owner
+        # The instance may hold addresses beside its NICs, whose slots are not free either.
         used |= self._slots_of.get(owner, set())
         nics: list[Nic] = []
         for nic in wanted.nics:

@@ -81,6 +81,7 @@ async def follow_import(
     """
 
     async def attempt() -> ImportPlan:
+        # Before anything is read, and again behind it: a log that did not grow proves that all is of one moment.
         moment = await ledger.last_change()
         lock = await structure(ledger)
         plan = await plan_import(cluster, ledger)
@@ -116,6 +117,7 @@ async def try_to_follow(ledger: AsyncLedger, cluster: ClusterConfiguration) -> I
     """Rehearse the same; what stands in the way is among the plan's conflicts."""
     try:
         return await follow_import(ledger, cluster, rehearsed=True)
+    # A ledger that does not answer is no conflict with the file.
     except StoreUnavailable:
         raise
     except TenureError as error:

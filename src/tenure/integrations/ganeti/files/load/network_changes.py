@@ -47,6 +47,7 @@ def aligned(wanted: NetworkFile, network: Network) -> NetworkFile:
         for each in [each for each in nameless if each.uuid not in uuids]:
             found = [subnet for subnet in free if same(each, subnet)]
             rivals = [other for other in nameless if other.uuid not in uuids and any(same(other, s) for s in found)]
+            # Only where neither subnet has another choice.
             if len(found) == len(rivals) == 1:
                 uuids[each.uuid] = found[0].uuid
                 free.remove(found[0])
@@ -89,6 +90,7 @@ def differing(network: Network, wanted: NetworkFile) -> list[str]:
     """Name what of a network is otherwise in a settled file, but for its name and its connections."""
     own, now = own_ground(network), network_file(network)
     theirs, ours = _by_uuid(wanted.subnets), _by_uuid(now.subnets)
+    # A subnet that comes or goes is a difference already, with all that lies in it.
     both = [uuid for uuid in theirs if uuid in ours]
     pairs = {
         "tags": (wanted.tags, now.tags),
@@ -145,6 +147,7 @@ def follow_network(design: Design, wanted: NetworkFile, lines: Sequence[Connecti
         _follow_subnets(design, wanted)
     for edit in _rewired(name, before.connections, lines):
         design.edit(edit)
+    # Last, because all other edits name the network as it is called until then.
     if wanted.name != name:
         design.edit(ModifyNetwork(network=name, name=wanted.name))
     if left := differing(design.network, wanted):

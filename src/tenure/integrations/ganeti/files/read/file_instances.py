@@ -38,6 +38,7 @@ def read_instance(part: Part, uuid: str, name: str, known: InstanceReferences) -
     if ident is not None and node is None:
         part.faults.add(part.at("primary_node"), f"no node {ident[:80]}")
     group = "" if node is None else node.group
+    # A NIC without a uuid gets one of its place, so that it is the same NIC whenever the file is read.
     nics = tuple(
         nic
         for index, each in enumerate(part.members("nics"))

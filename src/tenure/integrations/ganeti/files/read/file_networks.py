@@ -200,6 +200,7 @@ def read_range(value: object, field: str) -> AddressRange:
 
 def apart(part: Part, pieces: Sequence[tuple[str, AddressRange]], what: str) -> None:
     """Note which of these ranges lie over each other."""
+    # Sorted by their first addresses: where any two overlap, two neighbours do.
     for (_, piece), (place, later) in pairwise(sorted(pieces, key=lambda pair: pair[1])):
         if piece.overlaps(later):
             part.faults.add(place, f"{what} {piece} and {later} overlap")
