@@ -66,6 +66,7 @@ def granted_json(granted: Granted) -> bytes:
     """
     row, layout, warnings = granted
     by = row.details.get(BY)
+    # With `by` alone the details have one entry; a holding with more on it is written on the usual way.
     if warnings or row.state is not State.HELD or row.until_us is not None or by is None or len(row.details) > 1:
         return _encode(holding(presenter.holding_of(row, layout, warnings)))
     network = layout.name_of(row.network)
