@@ -220,6 +220,7 @@ def _stretches(group: Sequence[Statement]) -> Iterator[tuple[int, list[Statement
     place = 0
     for cut in cuts:
         active = [one for one in active if one.last >= cut]
+        # Statements of a group are in order of their first address, so the statements that begin at a cut come next.
         while place < len(group) and group[place].first == cut:
             active.append(group[place])
             place += 1

@@ -20,6 +20,7 @@ class Digest:
 
     def __init__(self) -> None:
         self.inventory = Inventory()
+        # A mark for each kind, so that an error can name what differs.
         self._marks = {kind: sha256() for kind in Kind}
 
     def add(self, section: Section) -> None:

@@ -45,6 +45,7 @@ async def copy(source: str, target: str, *, progress: Progress | None = None) ->
     """
     _refuse_missing(source)
     async with _opened(source) as origin, _opened(target) as copied:
+        # A ledger from which everything was removed still has a log, and is copied.
         if not await origin.last_change() and not await origin.spaces():
             raise NotFound("ledger", without_secrets(source), hint="the store is empty; are URL and schema right?")
         return await copy_store(origin, copied, progress=progress)

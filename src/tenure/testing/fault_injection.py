@@ -77,6 +77,7 @@ class Faults:
 
     async def after(self, *, changed: bool) -> None:
         """Meet a fault after a call was made, if one is due; the first of a row waits for a change."""
+        # The ledger looks again behind a lost answer; in a row, that look loses its answer although it changes nothing.
         losing, self._losing = self._losing, False
         if self._coming and self._coming[0] == "answer" and (changed or losing):
             self._coming.popleft()
@@ -101,6 +102,7 @@ class FaultyStore(MemoryStore):
     """A ledger in memory that meets the faults a test orders. Every effect goes through ``transact``."""
 
     def __init__(self, faults: Faults) -> None:
+        # A test moves the store's clock, because no other clock decides about deadlines.
         super().__init__(clock=faults.now_us)
         self.faults = faults
         self._transacting = False

@@ -24,6 +24,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 def microseconds(time: datetime) -> int:
     """Turn a time into the store's microseconds."""
+    # In whole numbers: a float of seconds would have to be rounded back to microseconds.
     return (time - EPOCH) // MICROSECOND
 
 
@@ -34,6 +35,7 @@ def holding(shape: responses.Holding) -> holding_model.Holding:
         space=shape.space,
         network=shape.network_number,
         first=first,
+        # Nearly every holding is one address, whose text need not be read twice.
         last=first if shape.last_address == shape.address else parse_address(shape.last_address),
         owner=Owner.trusted(shape.owner),
         slot=shape.slot,
@@ -67,6 +69,7 @@ def optional_holding(shape: responses.Holding | None) -> holding_model.Holding |
 
 def network(shape: responses.Network) -> plan.Network:
     """Read a network whole."""
+    # The shape has the keys of the stored document, so one reader serves both.
     document = msgspec.to_builtins(shape)
     document["created_us"] = microseconds(shape.created)
     document["modified_us"] = microseconds(shape.modified)
@@ -215,6 +218,7 @@ def answer(shape: responses.Answer) -> Shown:
 
 def answers(items: Sequence[responses.Answer]) -> list[Shown]:
     """Read the answers to operations: edits of one network have one answer, wherever it stands."""
+    # Read once: edits of one network are answered with one and the same value, as the ledger answers them.
     networks = {place: network(shape.network) for place, shape in enumerate(items) if shape.network is not None}
     found: list[Shown] = []
     for place, shape in enumerate(items):

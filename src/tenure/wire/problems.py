@@ -119,7 +119,9 @@ def error_of(problem: responses.Problem) -> TenureError:
     # Constructors differ from class to class, so none is called: the attributes are set as they travelled.
     error = kind.__new__(kind)
     Exception.__init__(error, problem.detail)
+    # Message and field are written last, so that no data of that name takes their place.
     vars(error).update(problem.data, message=problem.detail, field=problem.field)
+    # The class would say `error`: a code that only a newer server knows is kept on the error itself.
     if kind is TenureError:
         error.code = problem.code
     return error

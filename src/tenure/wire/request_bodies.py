@@ -142,6 +142,7 @@ def plain(value: Any, field: str) -> Any:
         return str(value)
     if isinstance(value, Mapping):
         return {_key(name, field): plain(each, field) for name, each in value.items()}
+    # Bytes are a sequence, too: of numbers.
     if isinstance(value, Sequence | frozenset | set) and not isinstance(value, bytes | bytearray):
         return [plain(each, field) for each in value]
     raise Invalid(f"{field}: {shown(value)} cannot be sent to a server", field=field)

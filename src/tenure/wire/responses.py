@@ -81,6 +81,7 @@ class Pool(Shape, frozen=True, kw_only=True):
     policy: str
     cooling_s: int
     retired: bool
+    # An older server does not say it.
     rank: int = 0
     labels: Labels
     description: str

@@ -150,6 +150,7 @@ async def _stoppable(work: Awaitable[T]) -> T:
     try:
         return await work
     except asyncio.CancelledError:
+        # A cancellation by Ctrl-C passes on as it is: asyncio.run makes a KeyboardInterrupt of it.
         if stopped:
             raise SystemExit(128 + signal.SIGTERM) from None
         raise

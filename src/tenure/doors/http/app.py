@@ -65,6 +65,7 @@ class Application:
         # A request that tried the short way first brings its id and its start along, so it has one id and one log line.
         before: Before | None = scope.get(BEFORE)
         began = time.perf_counter() if before is None else before.began
+        # Of a header that comes twice this keeps the last only; `check_headers` refuses those that must not.
         headers = dict(scope["headers"])
         request_id = known_request_id(headers) if before is None else before.request_id
         request_id = request_id or self._site.journal.next_id()
@@ -72,6 +73,7 @@ class Application:
         try:
             await self._serve(scope, headers, receive, send, watch)
         except Gone:
+            # No answer is sent: the number is for the log and the counters alone.
             watch.status = 499
         except TenureError as error:
             watch.error = _doubtful(error) if before is not None and before.in_doubt else error
@@ -95,6 +97,7 @@ class Application:
         self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send, watch: Watch
     ) -> None:
         """Find out what is asked and by whom, read it, and do it."""
+        # Inside of `_serve`, so that a refusal has a line in the log and a problem document like all others.
         check_headers(scope["headers"], headers, scope["http_version"])
         if not scope["raw_path"].startswith(BELOW):
             await self._outside(scope, headers, receive, watch.wrap(send), watch.request_id)
@@ -174,6 +177,7 @@ class Application:
             status, answer = 304, None
         watch.status = status
         whole = scope["extensions"].get(WHOLE) if "extensions" in scope and scope["method"] != "HEAD" else None
+        # 0 says that nothing was written: an answer in one piece is never empty.
         watch.size = written_whole(whole, status, answer, call.head, call.request_id) or await send_json(
             send, status, answer, call.head, call.request_id
         )

@@ -59,6 +59,7 @@ class Site:
             survey = Survey(self.ledger)
             self.size = survey.size
             self.readiness = Readiness(self.ledger, self.journal)
+            # Closed before the ledger: what runs on the side loop asks that ledger, on this loop.
             opened.push_async_callback(self.side.close)
             self.news = News(self.ledger)
             opened.push_async_callback(self.news.close)

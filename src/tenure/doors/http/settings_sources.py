@@ -39,6 +39,7 @@ def read_settings(flags: Mapping[str, Any], environment: Mapping[str, str], file
     """Put settings together from all places, and check them."""
     own, limits = own_fields(), limit_fields()
     every = own | limits
+    # In this order each place writes over the place before.
     said = {} if file is None else _of_file(file, own, limits)
     said |= _of_environment(environment, every)
     said |= {name: (value, f"--{name.replace('_', '-')}") for name, value in flags.items() if value is not None}
@@ -61,6 +62,7 @@ def _of_environment(environment: Mapping[str, str], fields: Mapping[str, Field])
                 names = [variable_of(each) for each in fields]
                 raise Invalid(f"{variable}: no setting goes by that name{_near(variable, names)}", field=variable)
             said[name] = (value, variable)
+    # An empty variable counts as none, as it does in the other commands.
     if environment.get(STORE_VARIABLE):
         said["store"] = (environment[STORE_VARIABLE], STORE_VARIABLE)
     return said

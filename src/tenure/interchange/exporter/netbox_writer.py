@@ -86,6 +86,7 @@ def _address_row(holding: Holding, global_network: str) -> str:
     slot = f" {holding.slot}" if holding.slot else ""
     return written_row(
         [
+            # NetBox writes the length of its block behind an address; a prefix has a length of its own.
             f"{holding.address}/{holding.prefix if single else holding.unit}",
             "" if holding.network == global_network else holding.network,
             _STATUS[holding.state],

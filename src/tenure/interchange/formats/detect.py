@@ -53,6 +53,7 @@ def parse_source(
                 records.append(found)
             else:
                 source.items.append(found)
+    # After all files: addresses may stand in an earlier file than the prefixes around them.
     source.items.extend(read_netbox(records, request=source.request, global_network=global_network))
     return source
 

@@ -79,6 +79,7 @@ class ImportedNetwork:
 
     def add_subnet(self, edit: AddSubnet) -> list[Differs] | None:
         """Add a subnet; where the block is there already, tell how it differs instead."""
+        # A subnet is checked with a uuid, which the ledger gives a new subnet only when it writes it.
         edit = replace(edit, uuid=edit.uuid or str(uuid.uuid4()))
         # Without the network's other subnets, which would make n subnets cost n²; overlaps are looked up below.
         subnet = self._edited((), edit).subnets[0]

@@ -93,6 +93,7 @@ class Examination:
         self._find_twins()
         await self._compare(ledger)
         self.report.new["holdings"] = len(self.sought)
+        # Faults were found in several passes; the report has them in the order of the source.
         self.report.faults.sort(key=lambda remark: (remark.place.order, remark.field))
         self.report.oddities.sort(key=lambda remark: (remark.place.order, remark.field))
 
@@ -202,6 +203,7 @@ class Examination:
         kept: list[CheckedHolding] = []
         claims: dict[tuple[str, str, str], CheckedHolding] = {}
         for one in self.sought:
+            # Kept holdings are disjoint and in order, so only the last of them can reach the next holding.
             before = kept[-1] if kept and kept[-1].space == one.space and kept[-1].last >= one.first else None
             if before is not None:
                 # The number is the first field: the later line gets the error, whichever address is lower.

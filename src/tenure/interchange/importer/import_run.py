@@ -51,6 +51,7 @@ async def run_import(
     """
     if not isinstance(batch, int) or isinstance(batch, bool) or not 1 <= batch <= LARGEST_BATCH:
         raise Invalid(f"batch: a number from 1 to {LARGEST_BATCH} is needed, not {shown(batch)}", field="batch")
+    # Without progress: the caller's bar shows what the import has written.
     done = await _examined(ledger, source, force, None)
     report = done.report
     if not report.ok:
@@ -117,6 +118,7 @@ def _operations(one: CheckedHolding, request: str) -> Iterator[Operation]:
         request=request,
         pending=one.state is State.PENDING,
     )
+    # No allocation makes a draining holding, so it is held first, in the same transaction.
     if one.state is State.DRAINING:
         yield ModifyHolding(network=held.network, address=address, owner=one.owner, state="draining", request=request)
 

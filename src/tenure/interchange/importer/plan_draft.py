@@ -50,6 +50,7 @@ class PlanDraft:
             for name, network in space.networks.items()
         }
         self._in_ledger = set(self.drafts)
+        # By space: networks that share one must not keep one address for two owners.
         self._claimed = {
             (space.name, wish.position): str(wish.owner)
             for space in self._spaces.values()

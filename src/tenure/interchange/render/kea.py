@@ -54,6 +54,7 @@ def _stable_ids(network: Network) -> dict[str, int]:
     """Number subnets by their uuid: neither order nor neighbours change a number, unless two fall together."""
     ids: dict[str, int] = {}
     taken: set[int] = set()
+    # In order of uuid: where two subnets fall on one number, the same subnet always gets the next.
     for uuid in sorted(subnet.uuid for subnet in network.subnets):
         # crc32 is the same in every process; hash() of a text is not.
         number = zlib.crc32(uuid.encode("utf-8")) % LARGEST_ID + 1
@@ -88,6 +89,7 @@ class _Reservations:
         kind, ident = found
         subnet = self._subnets[bisect_right(self._firsts, holding.row.first) - 1]
         known = self._found.get((subnet.uuid, ident))
+        # A reservation of DHCPv6 lists addresses and prefixes; a reservation of DHCPv4 has one address.
         if self._family == 6:
             document = known or self._add(subnet, holding, kind, ident)
             document.setdefault("ip-addresses" if is_single(holding) else "prefixes", []).append(address_text(holding))
@@ -147,6 +149,7 @@ async def _taken(ledger: AsyncLedger, plan: Network, reserved: set[int]) -> list
 def _subnet_document(
     subnet: Subnet, number: int, reservations: list[Document], away: list[AddressRange], family: int
 ) -> Document:
+    # DHCPv6 has no option that names a router.
     options = [{"name": "routers", "data": format_address(subnet.gateway)}] if subnet.gateway and family == 4 else []
     servers = [each for each in subnet.dns if (":" in each) == (family == 6)]
     if servers:

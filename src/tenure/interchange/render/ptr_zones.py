@@ -84,6 +84,7 @@ class _Records:
     """PTR records by zone."""
 
     def __init__(self, subnets: Sequence[Subnet]) -> None:
+        # By name, because IPv6 blocks below a nibble share a zone.
         self._cuts = {name: block for subnet in subnets for name, block in zones_of(subnet.cidr)}
         self._blocks = sorted((block.first, block.last, name) for name, block in self._cuts.items())
         self._lines: dict[str, list[str]] = {name: [] for name in self._cuts}

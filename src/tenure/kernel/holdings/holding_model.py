@@ -235,6 +235,7 @@ class Holding:
     row: Row
     prefix: int
     gateway: str | None = None
+    # Not compared: a warning is about a request, and the answer to it is the holding that is read later.
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property

@@ -52,6 +52,7 @@ class FreeSet:
 
     def at_or_after(self, number: int) -> int | None:
         """Return the lowest free number that is not below ``number``."""
+        # By ends and not by starts: the first interval that ends at or behind the number has it, or lies behind it.
         chunk = bisect_left(self._chunk_ends, number)
         if chunk == len(self._chunk_ends):
             return None
@@ -73,6 +74,7 @@ class FreeSet:
             if start > last:
                 break
             end = self._cut(chunk, index, start, last)
+            # The exact view undoes a take by these, so they must not name what was not free before.
             changed.append((start, end))
             if end == last:  # as with a single number, which is by far the most frequent
                 break
@@ -96,6 +98,7 @@ class FreeSet:
             chunk, index = self._locate(after)
             last = self._lasts[chunk][index]
             self._delete(chunk, index)
+        # Looked up only now: the deletion above may have taken a whole chunk away.
         chunk = bisect_left(self._chunk_ends, first - 1)
         if chunk < len(self._chunk_ends):
             index = bisect_left(self._lasts[chunk], first - 1)
@@ -137,6 +140,7 @@ class FreeSet:
         firsts.insert(index, first)
         lasts.insert(index, last)
         self._chunk_ends[chunk] = lasts[-1]
+        # Split at twice the length, so that the halves have room for CHUNK more before the next split.
         if len(firsts) > 2 * CHUNK:
             self._split(chunk)
 
@@ -177,6 +181,7 @@ def _gaps(size: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, in
     for first, last in taken:
         if first > start:
             yield start, first - 1
+        # An interval that lies inside of an earlier one must not move the start back.
         if last >= start:
             start = last + 1
     if start < size:

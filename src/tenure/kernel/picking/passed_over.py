@@ -20,6 +20,7 @@ def passed_over(network: Network, key: LineKey, policy: Policy | None, position:
     pools, usual = open_pools(network, *key[1:])
     rules = POLICIES[policy or usual]
     place = next((place for place, (_, pool) in enumerate(pools) if position in pool.range), None)
+    # The plan may be older than the pick, and lack the pool that served.
     if place is None:
         return []
     subnet, own = pools[place]

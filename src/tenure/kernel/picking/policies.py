@@ -73,6 +73,7 @@ def first_free(free: FreeNumbers) -> int | None:
 def from_point(free: FreeNumbers, point: int) -> int | None:
     """Pick the free number at or after a point, around the end if need be."""
     found = free.at_or_after(point)
+    # A look from 0 has met the whole line, so a second look would find nothing either.
     return free.at_or_after(0) if found is None and point else found
 
 
@@ -140,6 +141,7 @@ class Stripes:
         self._start = self._stripe(0)
 
     def _stripe(self, turn: int) -> int:
+        # Whole stripes only: numbers behind the last one are picked when eight stripes in a row were full.
         stripes = max(self.size // STRIPE, 1)
         # By hash and not in sequence: servers in neighbouring stripes would meet at the very next stripe.
         return hashed_point(stripes, self._server, "stripe", turn) * STRIPE
@@ -151,6 +153,7 @@ class Stripes:
         """
         for _ in range(8):
             found = free.at_or_after(self._start + offset)
+            # Behind the offset the stripe may be full while its beginning is not.
             if found is None or found >= self._start + STRIPE:
                 found = free.at_or_after(self._start)
             if found is not None and found < self._start + STRIPE:

@@ -153,6 +153,7 @@ def _(edit: edits.ModifySubnet, draft: NetworkDraft) -> bool:
     cidr = unless_kept(edit.cidr, subnet.cidr, _moved_block(subnet))
     # A gateway that is kept is read again, because it must lie in the new block, too.
     gateway = address_text(subnet.gateway) if isinstance(edit.gateway, Keep) else edit.gateway
+    # Judged as a new gateway only where it or its block changes: the present gateway must not stop other edits.
     moved = cidr != subnet.cidr or not isinstance(edit.gateway, Keep)
     draft.put(
         key,

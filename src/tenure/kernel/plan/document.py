@@ -54,6 +54,7 @@ def subnet_document(subnet: Subnet) -> Document:
         "dhcp": subnet.dhcp,
         "zones": list(subnet.zones),
         "unit": subnet.unit,
+        # Sorted, because ledgers are compared by the text of their documents, and a set has no order.
         "keep_back": sorted(subnet.keep_back),
         "pools": [pool_document(pool) for pool in subnet.pools],
         "reserved": [_reserved_document(kept) for kept in subnet.reserved],

@@ -82,6 +82,7 @@ def _judge_preallocations(configuration: Configuration, before: Configuration | 
             if unit is None:
                 raise _without_ground(wish, network, places, known.get(network.id))
             waiting.append((unit, wish.owner, format_address(wish.position)))
+    # In order, neighbours are enough, as in `_disjoint`.
     waiting.sort()
     for (unit, owner, _), (later, _, text) in pairwise(waiting):
         if unit.overlaps(later):

@@ -108,6 +108,7 @@ class Layout:
         # Gateways are among the barriers of the space already.
         own = [AddressRange(p, p) for s in network.subnets for p, why in s.kept_back() if why != KeepBack.GATEWAY]
         blocked = merge([*own, *(barrier.range for barrier in self._barriers)])
+        # `or [[]]`: where all pools are retired the line has no units, but it is a line, and full.
         first, *later = [
             [run for subnet, pool in of_one_rank for run in _runs(subnet, pool, blocked)]
             for _, of_one_rank in groupby(pools, key=lambda pair: pair[1].rank)
@@ -138,6 +139,7 @@ class Layout:
         if waiting is None:
             wishes = self.configuration.network(network).preallocations
             waiting = self._waiting[network] = {(wish.owner, wish.slot): wish.position for wish in wishes}
+        # Asked of every claim, and most networks have no pre-allocations.
         return waiting.get((owner, slot)) if waiting else None
 
     def policies(self, network: str) -> frozenset[Policy]:
@@ -181,6 +183,7 @@ class Layout:
                 f"address: {format_address(position)} does not begin a /{subnet.unit}, the unit of {subnet.cidr}",
                 field="address",
             )
+        # Before the barriers: a retired subnet or network hands nothing out, however far the claim may reach.
         if subnet.retired or self.configuration.network(network).retired:
             reason = f"{subnet.cidr} of network {network!r} is retired"
             raise AddressReserved(format_address(position), reason, kept_as="retired")

@@ -226,6 +226,7 @@ class Network:
     serial: int = 1
     created_us: int = 0
     modified_us: int = 0
+    # Not compared: the answer to an edit is the network that is read later.
     warnings: tuple[str, ...] = field(default=(), compare=False)
     """What the edits that this answers did beside what they say; readings of a network have none."""
 

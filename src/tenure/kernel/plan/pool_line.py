@@ -102,6 +102,7 @@ class Line:
 
     def numbers(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield the intervals of the line that ``first..last`` lies over."""
+        # From the piece that begins at or before the range: it may reach into it.
         index = max(bisect_right(self._firsts, first) - 1, 0)
         while index < len(self._by_position) and (piece := self._by_position[index]).first <= last:
             index += 1
@@ -117,6 +118,7 @@ class Line:
         """
         if not self.ascending:
             return sorted(_joined(sorted(self.numbers(first, last))))
+        # On an ascending line pieces are written in order of address, so `_firsts` gives places in `pieces`, too.
         index = max(bisect_right(self._firsts, first) - 1, 0)
         if index < len(self.pieces) and self.pieces[index].last < first:
             index += 1
@@ -126,6 +128,7 @@ class Line:
         low, high = self.pieces[index], self.pieces[at_end]
         begins = low.start + max(first - low.first, 0) // low.unit_size
         ends = high.start + min((last - high.first) // high.unit_size, high.count - 1)
+        # One interval: on an ascending line the pieces between two others have all numbers between theirs.
         return [(begins, ends)]
 
     def taken(self, spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:

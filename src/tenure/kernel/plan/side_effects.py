@@ -16,6 +16,7 @@ MOST_NAMED = 10
 
 def side_effects(before: Network, after: Network) -> list[str]:
     """Tell in words what edits did to a network without being asked to, or that they did nothing. O(subnets)."""
+    # Every edit counts up the serial and sets the time, so these two are no change.
     if replace(after, serial=before.serial, modified_us=before.modified_us) == before:
         return [NOTHING_CHANGED]
     return [
@@ -60,12 +61,14 @@ def unreserved_already(hole: AddressRange, reserved: Iterable[AddressRange]) -> 
     """Write which parts of a range that is no longer to be reserved were not: a few of them, and how many more."""
     pieces = subtract(hole, merge(reserved))
     named = [f"{piece} was not reserved" for piece in islice(pieces, MOST_NAMED)]
+    # The others are only counted: a range may have thousands of gaps.
     more = sum(1 for _ in pieces)
     return [*named, f"and {more} more parts of {hole} were not reserved"] if more else named
 
 
 def lost_pool_ground(before: Network, after: Network) -> list[AddressRange]:
     """List what lay in a pool and lies in none any more, though a subnet still covers it."""
+    # Most edits leave all pools alone; then nothing need be subtracted.
     if [pool for _, pool in before.pools()] == [pool for _, pool in after.pools()]:
         return []
     lost = subtract_each((pool.range for _, pool in before.pools()), (pool.range for _, pool in after.pools()))

@@ -120,6 +120,7 @@ async def _noted(ledger: AsyncLedger, network: str, owner: str, said: dict[str, 
     Cost: a reading of the plan, and where pools come one after the other, of what the owner held before; with a policy
     that comes back to former addresses, of the history of each address from a later pool.
     """
+    # Before the addresses are asked for: holdings that the owner has by then are no news.
     plan, before = await _held_before(ledger, network, owner, said)
     holdings = await ask(ledger)
     if plan is not None:

@@ -16,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _take_store(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    # A noun and its verb both read these options; the verb's silence must not empty what the noun was given.
     if value is not None:
         session = context.ensure_object(Session)
         session.store = value
@@ -181,4 +182,5 @@ def noun(name: str) -> Callable[[Callable[..., Any]], Noun]:
 
 def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Put several options on a command, shown in the order given."""
+    # Reversed, because click shows the option first that was laid on last.
     return lambda function: functools.reduce(lambda made, option: option(made), reversed(options), function)

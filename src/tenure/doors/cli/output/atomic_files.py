@@ -85,6 +85,7 @@ def _named(output: Path, part: Path | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # A failed write names no file, and a failed open names the part; the error of any other file stays as it is.
         if error.filename is None or error.filename == str(part):
             raise OSError(error.errno, error.strerror, str(output)) from error
         raise

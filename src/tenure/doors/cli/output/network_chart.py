@@ -130,7 +130,9 @@ def chart(
     kept = [AddressRange(position, position) for position, _ in subnet.kept_back()]
     away = merge(_whole_units(subnet, piece) for piece in [*barriers, *kept] if piece.overlaps(subnet.cidr.range))
     closed = network.retired or subnet.retired
+    # `overlay` walks through both layers in order, and pools may be written in any.
     pools = sorted(subnet.pools, key=lambda pool: pool.range)
+    # Each layer hides those before it: a reserved address that is held is shown as held.
     layers = [
         [_stroke(pool.range, CellKind.RESERVED if closed or pool.retired else CellKind.FREE) for pool in pools],
         [_stroke(piece, CellKind.RESERVED) for piece in away],

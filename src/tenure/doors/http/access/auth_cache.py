@@ -94,6 +94,7 @@ class Seats:
             _make_room(self._wrong, MOST_WRONG, now)
             seat = self._wrong[given] = CachedVisitor(None, now + KEPT_WRONG_S)
             return seat
+        # A seat must not outlast its token: it would let the caller in after the token's end.
         left = KEPT_S if until is None else min(KEPT_S, (until - datetime.now(UTC)).total_seconds())
         if given not in self.known:
             _make_room(self.known, MOST_SEATS, now)

@@ -62,6 +62,7 @@ class Access:
         if seat is None or seat.visitor is None or seat.until <= time.monotonic():
             return None
         need = match.endpoint.need
+        # A public route wants a Stranger, with peer and cookie, which `admit` makes.
         if need is Need.PUBLIC:
             return None
         seat.visitor.check(need, match.params.get("network"))
@@ -94,6 +95,7 @@ class Access:
         """Return who asks, or refuse him if nobody knows him or he asks too often."""
         now = time.monotonic()
         given = headers.get(b"authorization")
+        # A token comes first: a wrong token beside a good cookie is refused.
         if given is not None:
             seat = self._tokens.known.get(given)
             visitor = seat.visitor if seat is not None and seat.until > now else None
@@ -110,6 +112,7 @@ class Access:
         """Tell whether somebody who was let in before would be let in now: for answers that go on for long."""
         if visitor.anonymous:
             return True
+        # From the ledger: what the cache knows may be a second and a half old.
         token = await token_of(self._ledger, visitor.id)
         if token is None or not token.is_good(datetime.now(token.created.tzinfo)):
             return False
@@ -165,6 +168,7 @@ class Access:
             visitor = None if seats.wrong(given, now) else await seats.find(given)
         else:
             async with self._suspected(peer_of(scope), now):
+                # A wrong token that comes again is one guess more, but costs the ledger nothing.
                 wrong = given is None or seats.wrong(given, now)
                 visitor = None if wrong or given is None else await seats.find(given)
                 # A token that was good once is no guess: the block ends without an error, which gives the count back.
@@ -200,6 +204,7 @@ class Access:
         return ENDED if await sessions.was_login(self._ledger, cookie) else None
 
     def _stranger(self, scope: Scope, headers: Headers) -> Stranger:
+        # Public routes are logging in and out: no page of another host may do either for a browser.
         if not is_own_page(headers):
             raise _foreign_page()
         secure = is_secure(scope, headers, self._settings)
@@ -216,6 +221,7 @@ class Access:
     async def log_in(self, stranger: Stranger, text: str, request_id: str) -> tuple[str, Login]:
         """Begin a login with a token; return the cookie to set."""
         now = time.monotonic()
+        # A wrong token at the login is a guess like any other.
         async with self._suspected(stranger.peer, now):
             # Read from the ledger, not from the cache: a login lasts for hours.
             token: Token | None = await good_token(self._ledger, text)

@@ -30,6 +30,7 @@ async def first_token(ledger: AsyncLedger) -> str | None:
         guard = WritePaper(kind=GUARD, name=NAME, document=said, revision=guards[0].revision if guards else 0)
         try:
             made = await add_token(ledger, TokenRequest(name, [Need.ADMIN.value]), by="first start", beside=[guard])
+        # Another server wrote the guard or took the name first; the next look finds its token.
         except Conflict:
             if not tries_left:
                 raise

@@ -79,4 +79,5 @@ def is_own_page(headers: Mapping[bytes, bytes]) -> bool:
     if origin is None:
         return True
     host = headers.get(b"host", b"")
+    # `Origin: null` has no host, and must not match a request without Host.
     return host != b"" and origin.partition(b"://")[2].lower() == host.lower()

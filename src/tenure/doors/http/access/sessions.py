@@ -82,6 +82,7 @@ async def begin(ledger: AsyncLedger, token: Token) -> tuple[str, Login]:
     name, secret = f"{token.id}.{secrets.token_hex(8)}", secrets.token_hex(32)
     document = {"sha256": digest_of(secret), "created": now.isoformat(), "until": until.isoformat()}
     await ledger.apply([WritePaper(kind=SESSION, name=name, document=document)])
+    # After the write, so that the login that begins is counted among the twenty.
     await _clear_away(ledger, token.id, now)
     return f"{name}.{secret}", Login(name, token, until, csrf_of(secret))
 

@@ -34,6 +34,7 @@ class Shares:
         self._meter = meter
         self._most = (limits.requests_at_once, limits.waiting_at_once, limits.streams)
         parts = (limits.requests_share, limits.waiting_share, limits.streams_share)
+        # At least one: a small part of a low limit must not shut every token out.
         self._most_each = tuple(max(1, int(most * part)) for most, part in zip(self._most, parts, strict=True))
         # Copies for room_for, which every request passes.
         self._requests, self._requests_each = self._most[REQUESTS], self._most_each[REQUESTS]

@@ -130,6 +130,7 @@ async def add_token(
     if known is not None:
         return Made(_same(known, wish, key), None)
     now = datetime.now(UTC)
+    # Only of a new token: the same request may come again after the token's end, and gets its answer above.
     if wish.expires is not None and wish.expires <= now:
         raise Invalid(f"expires: {wish.expires.isoformat()} is past", field="expires")
     secret = secrets.token_hex(32)
@@ -248,6 +249,7 @@ async def revoke_token(ledger: AsyncLedger, ident: str, *, by: str) -> Token:
 
 async def _end_of_marks(ledger: AsyncLedger, token: Token) -> list[Operation]:
     mark = await _paper(ledger, NAME, token.name)
+    # The name of an expired token may belong to another token by now; then the mark stays.
     gone = [] if mark is None or mark.document["token"] != token.id else [mark]
     gone += await ledger.papers(SESSION, prefix=f"{token.id}.")
     return [RemovePaper(kind=paper.kind, name=paper.name, revision=paper.revision) for paper in gone]
@@ -288,6 +290,7 @@ def _read(paper: Paper) -> Token:
         _moment(said["revoked"]),
         said["revoked_by"],
         paper.revision,
+        # Tokens from before scopes were bound have no networks.
         said.get("networks", {}),
     )
 

@@ -110,6 +110,7 @@ class Shortcut:
             if visitor is None or share is None:
                 return False
             claim = self._claim(request, visitor, request_id)
+            # The batcher answers in a later turn of the loop, so the answer finds the request under way.
             if not self._ledger.begin(claim, partial(self._tell, request)):
                 return False
         except Exception:  # whatever is wrong with it, the long way says so

@@ -93,6 +93,7 @@ class FastProtocol(GuardedProtocol):
         taken, self._taken = self._taken, None
         if taken is not None and between and self._chances:
             self._chances -= 1
+            # Two requests in one piece give no head to keep; the remembered head stays good.
             self._repeat = repeat_of(data, taken.head, taken.body) or self._repeat
         if self._short is not None:
             short, self._short = self._short, None
@@ -122,6 +123,7 @@ class FastProtocol(GuardedProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin the request, or wait for its body if it may go the short way."""
+        # The parser stops behind an offer to speak something else; only the base class feeds the request again.
         may = self.parser.get_method() == b"POST" and self._is_free() and not self.parser.should_upgrade()
         head = self._shortcut.leads_to(self.url, self.headers) if may else None
         if head is not None:
@@ -138,6 +140,7 @@ class FastProtocol(GuardedProtocol):
     def _is_free(self) -> bool:
         """Tell whether a request would be answered next, over a connection that stays."""
         parser = self.parser
+        # The scope and the status line of the short way say HTTP/1.1, and no `100 Continue` is ever sent there.
         if self.expect_100_continue or not parser.should_keep_alive() or parser.get_http_version() != "1.1":
             return False
         return self._is_idle()
@@ -178,6 +181,7 @@ class FastProtocol(GuardedProtocol):
     def answer_short(self, short: ShortRequest, head: bytes, body: bytes) -> None:
         """Write the answer of a request that went the short way, and go on with the next."""
         if not self.transport.is_closing():
+            # A server that stops takes keep_alive away, and so does a refusal of what came behind this request.
             last = b"" if short.keep_alive else CLOSE
             self.transport.write(b"".join((STATUS_LINE[200], self._always(), last, head, body)))
             if last:
@@ -195,13 +199,16 @@ class FastProtocol(GuardedProtocol):
             access_log=self.access_log,
             default_headers=self.server_state.default_headers,
             message_event=asyncio.Event(),
+            # A request that expects `100 Continue` is never on the short way.
             expect_100_continue=False,
             keep_alive=short.keep_alive,
             on_response=self.on_response_complete,
         )
         cycle.body += short.body
         cycle.more_body = not whole
+        # The connection may have been lost during the batch: the base class noted that on the short request.
         cycle.disconnected = short.disconnected
+        # `receive` of the server waits for this event, and behind a whole body no more data comes that would set it.
         if short.body or whole:
             cycle.message_event.set()
         # Another request may be the connection's newest cycle by now. It must stay so: the parser adds its body there.
@@ -218,9 +225,11 @@ class FastProtocol(GuardedProtocol):
             "client": self.client,
             "scheme": self.scheme,
             "root_path": "",
+            # `leads_to` lets no header in that comes twice, so the dictionary has lost none.
             "headers": [*short.head.fields.items()],
             "state": {},
             "method": "POST",
+            # PLAIN_PATH lets nothing encoded in, so the path and the raw path are the same.
             "path": short.head.url.decode("ascii"),
             "raw_path": short.head.url,
             "query_string": b"",

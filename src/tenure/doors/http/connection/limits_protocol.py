@@ -82,6 +82,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         # The base class has just made a plain FlowControl, which would read on while requests wait in line.
         self.flow = Flow(self)
+        # The base class has counted this connection already.
         if len(self.connections) > self._site.limits.connections:
             self._refuse(Overloaded("too many connections; try again"))
 
@@ -98,8 +99,10 @@ class GuardedProtocol(HttpToolsProtocol):
             if self._offered:
                 self._decline(data[offer.args[0] :])
         except httptools.HttpParserError:
+            # Called for the refusal that it notes, which send_400_response then takes.
             self._check_version()
             self.send_400_response("")
+        # A head that is still coming has not met _end_head, which looks at whole heads only.
         if self._in_head and self._head_bytes > self._most_head and not self.transport.is_closing():
             self._refuse(self._too_large())
 
@@ -127,6 +130,7 @@ class GuardedProtocol(HttpToolsProtocol):
         version = self.parser.get_http_version().encode()
         head = [b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, version)]
         head += [b"%b: %b\r\n" % pair for pair in self.headers if pair[0] not in UPGRADING]
+        # The header `connection` is among those left out above; that it asked for an end must not be lost.
         head += [] if self.parser.should_keep_alive() else [b"connection: close\r\n"]
         self._offered = False
         # The head is fed once more below, and counted once more.
@@ -176,6 +180,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.pipeline:
+            # The base class puts requests in at the left, so the oldest request is at the right.
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
         else:
@@ -203,12 +208,15 @@ class GuardedProtocol(HttpToolsProtocol):
         """Write an answer in one piece, if nothing stands in the way; the usual way costs some 15 µs more."""
         cycle = self.cycle
         # With requests in line, `cycle` is not the request that is answered now; `send` knows its own cycle.
+        # Where the connection is to end, the server's own way says `connection: close`, and closes.
         if cycle.response_started or cycle.disconnected or not cycle.keep_alive or self.pipeline:
             return False
+        # A reader who is behind is waited for on the server's own way.
         if self.flow.write_paused:
             return False
         cycle.response_started = cycle.response_complete = True
         self.transport.write(b"".join((STATUS_LINE[status], self._always(), head, body)))
+        # As the server's own `send` does at the end of an answer: work that waits in `receive` learns of the end.
         cycle.message_event.set()
         cycle.on_response()
         return True
@@ -232,6 +240,7 @@ class GuardedProtocol(HttpToolsProtocol):
         # First of all: the call also notes how much is unread now, for the next look.
         if self._stalls(now):
             self._forget_requests()
+            # `close` would first wait until the reader has taken the rest.
             self.transport.abort()
         elif self._head_since is not None and now - self._head_since > limits.head_s:
             # A connection on which nothing was ever sent gets no answer: a client may open connections in advance.
@@ -272,11 +281,13 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_head, self._head_since = False, None
         if self.cycle is not None and not self.cycle.response_complete:
             if not self.cycle.more_body or self.cycle.response_started or self.pipeline:  # it is about a later one
+                # The answer that is under way ends the connection, so nothing more is read.
                 self.cycle.keep_alive = False
                 self.flow.pause_reading()
                 return
             self.cycle.disconnected = True  # the rest of its body will not come: nobody need wait for it
             self.cycle.message_event.set()
+        # TooLarge is 413 for a body; RFC 6585 has another status for a head.
         status = HEAD_TOO_LARGE if isinstance(error, TooLarge) else status_of(error)
         body = encode(msgspec.structs.replace(problem_of(error, request_id), status=status))
         self.write_problem(status, error, body, request_id)

@@ -51,6 +51,7 @@ class Repeat:
         """Do the same piece by piece: this may differ, that must not."""
         if not data.startswith(self.first):
             return None
+        # A copy, because the remembered head serves all later requests.
         at, fields = len(self.first), self.head.fields.copy()
         for name, piece in self.rest:
             end = data.find(END, at)
@@ -59,6 +60,7 @@ class Repeat:
                 return None
             fields[name] = value
             at = end + len(piece)
+        # Half a body, and a second request behind this one, are the parser's.
         if fields.get(LENGTH) != b"%d" % (len(data) - at):
             return None
         return Head(self.head.match, self.head.url, fields), data[at:]
@@ -67,6 +69,7 @@ class Repeat:
 def repeat_of(data: bytes, head: Head, body: bytes) -> Repeat | None:
     """Remember a head that came with its whole body, alone; None if it is not clear what belongs to it."""
     above, end, rest = data.partition(END + END)
+    # Data need not begin with its head: the parser passes over a blank line before a request.
     if rest != body or not data.startswith(START):
         return None
     sent = above + end
@@ -86,4 +89,5 @@ def _value_at(sent: bytes, name: bytes) -> int:
     if at < 0:
         return 0
     at += len(line)
+    # More blanks than one stay in the value, so the trial in repeat_of fails and the head is not kept.
     return at + 1 if sent[at : at + 1] == b" " else at

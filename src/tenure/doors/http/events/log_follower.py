@@ -57,6 +57,7 @@ class News:
 
     async def beyond(self, seq: int) -> None:
         """Wait until there is a change behind a number."""
+        # A count and not a mark: several callers wait at a time, and the first to leave must not stop the others.
         self._waiting += 1
         self._called.set()
         try:
@@ -87,6 +88,7 @@ class News:
         await self._wanted()
         # A listener missed an unknown part of a page, so all listeners begin afresh.
         if self._failed:
+            # `_failed` falls only after the skip: a skip that finds no store is made again.
             await self._skip(await self._survey.last_change())
             self._failed = False
         try:

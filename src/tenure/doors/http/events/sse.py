@@ -139,6 +139,7 @@ class Stream:
             except CursorExpired as error:
                 await self._say(send, _event("expired", problem_of(error)))
                 return
+            # The stream goes on behind the last change that was sent, so the reader need not connect again.
             except StoreUnavailable:
                 await asyncio.sleep(AFTER_OUTAGE_S)
 

@@ -57,6 +57,7 @@ async def store_answers(ledger: AsyncLedger) -> bool:
 async def scrape(site: Site, accept: str) -> tuple[bytes, str]:
     """Write all numbers in the form that is asked for; return them and what they are."""
     encoder, kind = choose_encoder(accept)
+    # With auto_describe the registry would collect all families once more, for their names.
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Gathered([*counted(site.meter), *await standing(site)]))
     return encoder(registry), kind
@@ -176,5 +177,6 @@ def _numbers(space: SpaceCount, network: Network) -> Iterator[tuple[str, Sequenc
     for family, counts in space.counts(network).items():
         held = counts["held"] + counts["pending"] + counts["draining"]
         used = held + counts["cooling"]
+        # Without reserved and kept-back addresses: a network that has nothing free must read as full.
         ratio = used / (used + counts["free"]) if used + counts["free"] else 0.0
         yield family, (held, counts["free"], counts["cooling"], counts["reserved"], ratio)

@@ -41,7 +41,9 @@ class Sink:
         block: list[bytes] = []
         size = 0
         for line in lines:
+            # A lone surrogate in one line must not cost the lines that came with it.
             data = line.encode("utf-8", "backslashreplace")
+            # A line that is longer than a block goes alone.
             if block and size + len(data) > BLOCK:
                 self._put(block)
                 block, size = [], 0

@@ -30,6 +30,7 @@ class Readiness:
     async def is_ready(self) -> bool:
         """Return whether the store took a write within the last second, or takes one now."""
         attempt, now = self._attempt, asyncio.get_running_loop().time()
+        # A cancelled attempt has no answer to share.
         if attempt is None or attempt.cancelled() or (attempt.done() and now >= self._good_until):
             attempt = self._attempt = asyncio.create_task(self._try())
         return await asyncio.shield(attempt)  # whoever asked may go away: the others still want to know

@@ -106,6 +106,7 @@ class Server(uvicorn.Server):
         """Stop; at the second signal at once, whatever is left undone."""
         if self.should_exit:
             self._site.journal.note("stopped at once", "warning", signal=signal.Signals(sig).name)
+            # os._exit runs no timer and no `finally`: lines that wait for others would be lost.
             self._site.journal.sink.flush()
             # Not sys.exit: the loop would finish what it began, and the second signal says that this takes too long.
             os._exit(128 + sig)
@@ -224,6 +225,7 @@ def _config(settings: Settings, application: Application, protocol: Any) -> uvic
         interface="asgi3",
         # The site is open before the server listens, and is closed behind it.
         lifespan="off",
+        # Lines are the journal's: `log_to` passes on what libraries log, and each request has a line of its own.
         log_config=None,
         access_log=False,
         server_header=False,
@@ -259,10 +261,12 @@ def _private_file(name: str) -> Iterator[TextIO]:
     Servers of one machine may name the same file. Each has it alone: while it is empty, another would take it away, and
     a token that is written into it would be lost.
     """
+    # `w` truncates nothing where a descriptor is given: an older token stays until a new token is written.
     with os.fdopen(_alone(name), "w") as file:
         try:
             yield file
         finally:
+            # Text that is still in the buffer has no size yet.
             file.flush()
             if not os.fstat(file.fileno()).st_size:
                 os.unlink(name)
@@ -284,6 +288,7 @@ def _alone(name: str) -> int:
             # The mode above counts for a new file only.
             os.fchmod(descriptor, own)
     except Invalid:
+        # A file that was only just made must not stay behind empty.
         if not os.fstat(descriptor).st_size:
             os.unlink(name)
         os.close(descriptor)

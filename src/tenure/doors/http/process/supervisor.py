@@ -66,6 +66,7 @@ class Supervisor:
         """Start all workers, the first one first: it makes what a new ledger needs."""
         with tempfile.TemporaryDirectory(prefix="tenure-serve-") as folder, self._signals() as woken:
             self._file = str(Path(folder) / "counts")
+            # Before any worker starts: each of them maps the file, and none makes it.
             make_rows(Path(self._file), len(self._workers), ENDPOINTS)
             try:
                 first = self._first_ready(self._workers[0], woken)
@@ -87,6 +88,7 @@ class Supervisor:
         assert worker.pipe is not None
         assert worker.process is not None
         wait([worker.pipe, worker.process.sentinel, woken])
+        # Looked at first: a worker that a signal to the whole group ended has no word to say.
         if self._signalled:
             return None
         try:
@@ -161,6 +163,7 @@ class Supervisor:
         for process in alive:
             process.terminate()
         deadline = time.monotonic() + self._settings.grace_s + KILL_AFTER_S
+        # A second signal says that this takes too long, as it does in a single server.
         while any(process.is_alive() for process in alive) and len(self._signalled) < 2:
             if time.monotonic() > deadline:
                 self._journal.note("workers do not stop", "error")

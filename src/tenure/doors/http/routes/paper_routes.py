@@ -33,6 +33,7 @@ async def get_paper(call: Call) -> responses.Paper:
 
 async def paper_page(call: Call, kind: str, wanted: NamedPapers) -> responses.Page[responses.Paper]:
     """Read a page of the papers of a kind."""
+    # One more than the page has: it says whether there is a next page.
     found: list[Paper] = await call.ledger.papers(
         kind, prefix=wanted.prefix, after=wanted.after or "", limit=wanted.limit + 1
     )

@@ -23,6 +23,7 @@ async def while_there(receive: Receive, work: Coroutine[Any, Any, T], stopping: 
         await asyncio.wait([working, leaving, closing], return_when=asyncio.FIRST_COMPLETED)
         if closing.done() and not leaving.done():  # what is being granted just now can still be told
             await asyncio.wait([working, leaving], timeout=SETTLES_S, return_when=asyncio.FIRST_COMPLETED)
+        # Looked at before the other two: an answer that is there is given, even where the server stops as well.
         if working.done():
             return working.result()
         await _ended(working)
@@ -44,5 +45,6 @@ async def gone(receive: Receive) -> None:
 
 async def _ended(task: "asyncio.Future[Any]") -> None:
     task.cancel()
+    # The task's own error was raised already, or is that of work which no caller waits for any more.
     with contextlib.suppress(asyncio.CancelledError, Exception):
         await task

@@ -98,6 +98,7 @@ def _params(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str]:
 
 
 def _decoded(segment: str, field: str) -> str:
+    # `unquote` leaves such a % as it is, and two texts would name one thing.
     if _HALF.search(segment):
         raise Malformed(f"{field}: a % in a path stands before two hexadecimal digits", field=field)
     try:

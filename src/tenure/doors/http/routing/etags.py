@@ -71,6 +71,7 @@ async def _edited(call: Call, edit: Edit) -> responses.Network | None:
     # A network that is only being added has no earlier reading to rest on.
     if call.if_match is not None and _bare(call.if_match) != ANY and not isinstance(edit, AddNetwork):
         operations.insert(0, _expectation(call.if_match, edit.network))
+    # The last answer: the expectation stands before the edit, and has an answer, too.
     network = (await applied(call, operations))[-1]
     if not isinstance(network, Network):
         return None
@@ -96,6 +97,7 @@ def warnings_text(warnings: Sequence[str]) -> str:
         written.append(text)
     else:
         return f"[{', '.join(written)}]"
+    # The words on how many more there are need room, too.
     while written:
         more = json.dumps(f"and {len(warnings) - len(written)} more")
         if len(head := f"[{', '.join([*written, more])}]") <= LONGEST_WARNINGS:
@@ -117,6 +119,7 @@ async def applied(call: Call, operations: list[Operation]) -> list[object]:
 
 
 def _expectation(if_match: str, network: str) -> Expect:
+    # From the right: an imported network keeps its uuid, which may be any name, and have dots.
     uuid, _, serial = _bare(if_match).rpartition(".")
     # Stores keep numbers in 64 bits; 18 digits always fit.
     if not (serial.isascii() and serial.isdecimal()) or len(serial) > 18 or not uuid:

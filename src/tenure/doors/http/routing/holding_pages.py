@@ -86,6 +86,7 @@ async def list_everywhere(
 
     The cursor names a network by its number: names change, numbers do not.
     """
+    # The cursor's network may be gone by now; then the list goes on with the next number.
     start, address = _cursor(wanted.after)
     every = [network for network in await ledger.networks() if own is None or network.id in own]
     networks = sorted(every, key=lambda network: network.id)

@@ -50,6 +50,7 @@ def written_whole(whole: Whole | None, status: int, answer: Any, head: dict[str,
     if whole is None or head or status != 200 or (type(answer) is responses.Listing and len(answer.items) > SLICE):
         return 0
     body = encode(answer)
+    # The connection may decline, such as for a reader who is behind; then the usual way sends the answer.
     return len(body) if whole(200, USUAL % (len(body), request_id.encode()), body) else 0
 
 
@@ -123,6 +124,7 @@ def problem_head(error: TenureError) -> dict[str, str]:
     if isinstance(error, http_errors.MethodNotAllowed):
         return {"allow": ", ".join(error.allowed)}
     if isinstance(error, http_errors.RateLimited):
+        # Whole seconds, and never 0, by which the caller would ask again at once.
         return {"retry-after": str(max(1, round(error.after_s)))}
     return {"retry-after": str(RETRY_AFTER_S)} if status_of(error) == 503 else {}
 

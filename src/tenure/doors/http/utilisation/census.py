@@ -23,6 +23,7 @@ from tenure.service.ledger.space_scan import Survey
 from tenure.wire.http_errors import Overloaded
 
 OF_HOLDINGS = frozenset({"grant", "release", "cool", "confirm", "modify"})
+# A transfer changes the owner only, and a claim that leaves its line had no address.
 WITHOUT_EFFECT = frozenset({"transfer", "leave"})
 AT_ONCE = 16
 """Spaces that are counted at the same time, page by page in turn: a large one does not keep small ones waiting."""
@@ -54,6 +55,7 @@ class Census:
 
     async def open(self) -> None:
         """Begin to count, in the background."""
+        # Before the spaces are looked for, so that no change of them is missed.
         self._news.listen(self._told, gap=self._begin)
         self._begin()
 
@@ -127,6 +129,7 @@ class Census:
         task = self._tasks.pop(space.number, None)
         if task is not None:
             task.cancel()
+        # A new object: the cancelled count still takes its feed off the old object.
         fresh = self.spaces[space.number] = SpaceCount(space.number)
         self._recount(fresh)
 
@@ -190,6 +193,7 @@ class Census:
                 if change.seq <= newest:
                     trends.take(change)
             trends.at = min(page[-1].seq, newest) if page else newest
+            # Between pages others have a turn: taking one in is pure Python.
             await asyncio.sleep(0)
         trends.caught_up()
 

@@ -51,10 +51,12 @@ class MapCache:
 
     async def spots(self, space: SpaceCount, key: SubnetKey) -> Spots:
         """Return the index of a subnet; Overloaded if it takes long to build: it goes on, and asking again helps."""
+        # `do` leaves a build alone that is under way, so callers who look at once share one reading.
         if key not in space.spots:
             self._census.do((space.number, *key), lambda: self._build(space, key))
             if not await self._census.wait_until(lambda: key in space.spots or key not in space.tallies):
                 raise Overloaded("the map is still being drawn; ask again in a moment")
+        # Asked for again: the wait also ends when the subnet is gone.
         found = space.spots.get(key)
         if found is None:
             raise NotFound("subnet", key[1], hint="it was removed while its map was drawn")

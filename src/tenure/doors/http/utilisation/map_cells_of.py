@@ -51,6 +51,7 @@ def draw(spots: Spots, wanted: Cut) -> list[Counts]:
     for standing in terrain.standings():
         units = _between([terrain.below(standing, bound) for bound in bounds])
         for by_standing in taken.values():
+            # A unit that is taken is shown as taken, so it is not also what it would be otherwise.
             if standing in by_standing:
                 units = [all_of - held for all_of, held in zip(units, by_standing[standing], strict=True)]
         _add(cells, str(standing), units)

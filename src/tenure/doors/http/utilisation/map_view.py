@@ -69,6 +69,7 @@ async def look(
     wanted = cut(terrain.unit(stretch.first), terrain.unit(stretch.last), most)
     first, last = terrain.position(wanted.start), terrain.position(wanted.end + 1) - 1
     held: dict[int, utilisation_responses.Spot] = {}
+    # Only single units have a holder to show, and where nothing is taken nothing is read.
     if wanted.cell == 1 and not TAKEN.isdisjoint(draw(spots, wanted.whole)[0]):
         rows = await census.survey.current_rows(space.number, first, last, limit=most)
         held = _holdings(space, _Window(terrain, wanted), rows, visitor)
@@ -131,6 +132,7 @@ def _holdings(
         if name is not None:
             spot = _spot(row, name)
             for unit in window.units(row):
+                # Several smaller holdings may share a unit; the cell shows the first of them.
                 found.setdefault(unit, spot)
     return found
 

@@ -85,6 +85,7 @@ class Feed:
     async def _read(self, part: AddressRange) -> None:
         start = part.first
         while start <= part.last:
+            # Earlier changes are in the page; only changes from here on are laid over it.
             self._aside.clear()
             page = await self._survey.rows(self._space, start, part.last, limit=self._page)
             # The number is read after the page, so everything that the page shows is followed before it is taken in.
@@ -115,5 +116,6 @@ class Feed:
             for book in self._router.over(first, step.last):
                 # A holding larger than the block begins before it; to this book it begins where the block does.
                 if self._frontier < max(first, book.terrain.first) <= end:
+                    # From nothing: above the old frontier the book has heard of no state before this one.
                     move(book, step.network, first, step.last, (None, step.after))
         self._frontier = end

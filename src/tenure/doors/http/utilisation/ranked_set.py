@@ -34,6 +34,7 @@ class Numbers:
         place = bisect_left(self._ends, number)
         chunk = self._chunks[place]
         chunk.insert(bisect_left(chunk, number), number)
+        # Split at twice the length, so that the halves have room for CHUNK more before the next split.
         if len(chunk) > 2 * CHUNK:
             self._chunks[place : place + 1] = [chunk[:CHUNK], chunk[CHUNK:]]
             self._ends[place : place + 1] = [chunk[CHUNK - 1], chunk[-1]]

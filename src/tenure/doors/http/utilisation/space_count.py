@@ -39,6 +39,7 @@ class SpaceCount:
         self.spots: dict[SubnetKey, Spots] = {}
         self._counted: Router[Tally] = Router(())
         self._counted_ids: set[int] = set()
+        # Only states other than `held`, in which nearly every holding is.
         self._odd: dict[int, State] = {}
         self._timed: dict[int, HoldingChange] = {}
         self._deadlines: list[tuple[int, int]] = []
@@ -49,6 +50,7 @@ class SpaceCount:
     @property
     def settled(self) -> bool:
         """Tell whether the plan is the newest that is known of, and every subnet is counted."""
+        # Only ids of tallies that are kept are among the counted ones, so equal numbers mean all of them.
         return self.edits == self.laid_out and len(self._counted_ids) == len(self.tallies)
 
     def uncounted(self) -> list[Tally]:

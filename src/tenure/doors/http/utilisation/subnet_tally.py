@@ -77,6 +77,7 @@ class Tally:
         if size < terrain.unit_size and not self._crowd.decides(low, step):
             return
         counts = self._counts[taken]
+        # The usual holding is one unit; a look at one group spares the walk over pieces.
         if size <= terrain.unit_size:
             counts[terrain.group_at(low)] += step
             return

@@ -50,6 +50,7 @@ class Terrain:
         self._pieces = pieces
         self._group_of: list[int] = []
         self._sums: dict[UnitStatus | None, _Sums] = {}
+        # Tallies keep a number for each group, and a pool with many gaps has many pieces of one group.
         known: dict[tuple[UnitStatus, int], int] = {}
         for piece in pieces:
             group = known.setdefault((piece.standing, piece.pool), len(known))
@@ -182,6 +183,7 @@ def _overlaid(
             if low > first:
                 result.append(piece._replace(first=first, last=low - 1))
             if low <= high:
+                # A reserved unit of a pool still counts as one of the pool (`pooled_kept`).
                 result.append(TerrainPiece(low, high, standing, piece.pool if pool is None else pool))
                 first = high + 1
             # The interval reaches into the next piece, so it is not used up.

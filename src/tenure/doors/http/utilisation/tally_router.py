@@ -61,6 +61,7 @@ def move(
 ) -> None:
     """Tell a book that a holding went from one state to another; None is: not there."""
     before, after = taken_as(book, network, states[0]), taken_as(book, network, states[1])
+    # Also where the state has changed: to the book of another network the unit stays taken elsewhere.
     if before is after:
         return
     if before is not None:

@@ -53,6 +53,7 @@ class Trend:
 
     def note(self, second: int, held: int, cooling: int) -> None:
         """Note a change. A clock that steps back does not move what the log has in order."""
+        # Appended only in order, because `points` looks seconds up by bisection.
         if self._seconds and second <= self._seconds[-1]:
             self._held[-1] += held
             self._cooling[-1] += cooling
@@ -125,6 +126,7 @@ class Trends:
     def missed(self) -> None:
         """Take nothing in that is told, until what was not told is read from the log; what is in stays."""
         self.read = False
+        # Changes that wait here are read from the log; deadlines that passed are noticed again by the new count.
         self._later.clear()
 
     def follow(self, change: Change) -> None:
@@ -149,6 +151,7 @@ class Trends:
         place = (space, step.first)
         if not self.read:
             self._later.append((space, step))
+        # Once for each holding: a census that counts anew notices the same deadline again.
         elif place not in self._over and step.until_us is not None:
             self._over.add(place)
             cools = step.before is State.COOLING

@@ -400,8 +400,8 @@ class AddressGiving:
 async def all_of(work: Iterable[Work]) -> None:
     """Do things, many at once, and wait for all of them also where one fails: a pass ends when all its writes have.
 
-    No more than ``AT_ONCE`` are begun at a time, so what comes first also ends first. A task for each of thousands would
-    only wait for its turn, with all that it needs in memory.
+    No more than ``AT_ONCE`` are begun at a time, so what comes first also ends first. A task for each of thousands
+    would only wait for its turn, with all that it needs in memory.
     """
     left = deque(work)
     failures: list[Exception] = []

@@ -284,7 +284,7 @@ class PoolPasses:
         return [id for _, id in sorted((arrival_of(claim), id) for claim, id in found if claim is not None)]
 
     def _claim_of(self, pool: PoolId, record: PoolRecord, id: ClaimId) -> Object | None:
-        """Return a claim of a pool; nothing, and forget it, if it is gone, of another pool, or not looked after here."""
+        """Return a claim of a pool; forget it, if it is gone, of another pool, or not looked after here."""
         claim = self.caches.objects.claim(id)
         if claim is not None and self._is_ours_of(pool, claim):
             return claim

@@ -111,6 +111,7 @@ def _agent_words(text: str) -> list[str]:
         raise Invalid(f"--agent-options: {error}") from None
     except click.UsageError as error:
         raise Invalid(f"--agent-options: {error.format_message()}") from None
+    # Copies, because each reader takes its options out of what it is given.
     read_cleanup(dict(said))
     read_decider(dict(said))
     return words

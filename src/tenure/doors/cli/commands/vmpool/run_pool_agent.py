@@ -107,6 +107,7 @@ def agent(
     settings = agents.AgentSettings(
         read_cleanup(said), mode, every, retry_cleanup, adaptor_start_file, host, port, take_over, read_decider(said)
     )
+    # Behind the others: each reader takes its options out, and what is left says how to reach the cluster.
     pool_settings = read_all_settings(said)
     if check:
         _print_settings(session, pool_settings, settings)
