@@ -198,9 +198,13 @@ class AddressGiving:
         self.again(view.key, 0.0)
 
     async def _reserve(self, view: PoolView, record: PoolRecord, chosen: list[tuple[Object, int]]) -> Object | None:
-        """Reserve addresses in the pool, in one write; return the pool, or nothing if it changed meanwhile."""
+        """Reserve addresses in the pool, in one write; return what their objects say of it.
+
+        Nothing, if the pool changed meanwhile. Without spec and status: a whole batch keeps it for as long as it writes.
+        """
         try:
-            return await self.pools.reserve(view.key, {uid_of(claim): position for claim, position in chosen})
+            pool = await self.pools.reserve(view.key, {uid_of(claim): position for claim, position in chosen})
+            return {name: pool[name] for name in ("apiVersion", "kind", "metadata")}
         except (ApiError, ApiUnreachable) as error:
             LOG.info("%s: not reserved: %s", view.key, error)
             for claim, _ in chosen:

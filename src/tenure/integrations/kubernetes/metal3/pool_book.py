@@ -197,13 +197,15 @@ class PoolBook:
         if before is not None:
             self._leave(holder, before)
         if position is not None:
+            holders = self._at.get(position, ())
+            if holders:
+                position = self._where[holders[0]]  # the same number, and not another object for each holder
+            else:
+                self._take(position)
+            self._at[position] = (*holders, holder)
             self._where[holder] = position
             if holder[0] in self._of_sort:
                 self._of_sort[holder[0]].add(holder)
-            holders = self._at.get(position, ())
-            if not holders:
-                self._take(position)
-            self._at[position] = (*holders, holder)
             self._judge_cooling(position)
             self._judge_drain(position)
             if holder[0] == OBJECT:

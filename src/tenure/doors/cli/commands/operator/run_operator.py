@@ -1,6 +1,8 @@
 """``tenure operator``: controllers in a Kubernetes cluster."""
 
 import asyncio
+import contextlib
+import ctypes
 import dataclasses
 import gc
 import json
@@ -33,6 +35,9 @@ COLLECTED_AFTER = (10_000, 50, 100)
 
 TLS_BUFFER = 32 * 1024
 """What is read from a TLS connection at once: two records, the largest of which has 16 KB."""
+
+M_MMAP_THRESHOLD, LARGE_PIECE = -3, 128 * 1024
+"""The option of glibc's ``mallopt``, and the limit that glibc begins with."""
 
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -207,6 +212,7 @@ def _known(chosen: tuple[str, ...], there: Iterable[str]) -> tuple[str, ...]:
 async def _run(session: Session, settings: "OperatorSettings", run_until: "RunUntil") -> None:
     _collect_rarely()
     _read_in_small_pieces()
+    _return_large_pieces()
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -230,6 +236,17 @@ def _read_in_small_pieces() -> None:
     They take them only as answers grow large, so the memory would grow with what a pool holds.
     """
     SSLProtocol.max_size = TLS_BUFFER
+
+
+def _return_large_pieces() -> None:
+    """Let the C library return every large piece of memory to the system as soon as it is free.
+
+    glibc raises its limit for that with every large piece that is freed, and keeps what is smaller. A pool that lists
+    thousands of addresses is read as several texts of hundreds of kilobytes for each write. Another C library has no
+    such limit.
+    """
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_PIECE)
 
 
 def _print_settings(session: Session, settings: "OperatorSettings", server: str) -> None:

@@ -1,6 +1,7 @@
 """What a change of a pool means to its record, and to those of pools that share addresses with it."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tenure.integrations.kubernetes.metal3.caches.departed_claims import DepartedClaims
@@ -15,6 +16,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     PAUSED,
     WATCH_FILTER,
     annotations_of,
+    field,
     is_terminating,
     labels_of,
 )
@@ -46,6 +48,8 @@ class ChangedPools:
         before, after = delta.before, delta.after
         pool = pool_id_of(after or before or {})
         record = self.records.of(pool)
+        if after is not None:
+            _share_texts(after, record.indexes)
         if after is None or before is None or _says_of_addresses(before) != _says_of_addresses(after):
             self._lay(pool, record, after)
         self._reserve(record, reserved_in(after) if after else {})
@@ -102,6 +106,14 @@ class ChangedPools:
                 self.records.drop(record, holder)
         for holder, position in cooling.items():
             record.book.hold(holder, position)
+
+
+def _share_texts(pool: Object, indexes: Mapping[str, str]) -> None:
+    """Let a pool's list have the texts of its record: every version that is parsed has thousands of its own."""
+    listed = field(pool, "status", "indexes")
+    if isinstance(listed, dict):
+        shared = {name: address for name, address in indexes.items() if listed.get(name) == address}
+        pool["status"]["indexes"] = shared | {name: listed[name] for name in listed.keys() - shared.keys()}
 
 
 def _says_of_addresses(pool: Object) -> tuple[object, str | None]:
