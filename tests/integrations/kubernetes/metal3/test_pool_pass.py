@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 from typing import cast
 
 import pytest
@@ -33,7 +34,13 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, Provider
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED
-from tenure.integrations.kubernetes.runtime.api_errors import NAMESPACE_GOING, ApiUnreachable, WriteConflict, error_of
+from tenure.integrations.kubernetes.runtime.api_errors import (
+    NAMESPACE_GOING,
+    ApiUnreachable,
+    ObjectExists,
+    WriteConflict,
+    error_of,
+)
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
@@ -662,6 +669,28 @@ async def test_kd10_what_is_freed_goes_to_the_first_that_came_whatever_it_asked_
         stage.remove(IP_CLAIM, holder)
         await stage.settle()
         assert stage.status(follower)["address"]["name"] == "p-10-0-0-7"
+
+
+async def test_a_claim_whose_name_is_taken_by_what_nobody_knows_is_tried_each_time_later() -> None:
+    """As where its kind is not followed yet: the server says that it is there, and the cache never has it."""
+    tries = []
+
+    def exists(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("POST", IP_ADDRESS):
+            tries.append(Stage.skipped_s)
+            raise ObjectExists(409, "AlreadyExists", key_of(object)[1])
+
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    stage.before = exists
+    await stage.settle(passes=30)
+    pauses = [after - before for before, after in itertools.pairwise(tries)]
+
+    assert pauses[-1] > 4 * pauses[0]
+    stage.before = lambda *write: None
+    await stage.settle(passes=100)
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1"}
 
 
 async def test_a_name_that_another_pools_object_has_for_the_same_claim_name_makes_no_loop() -> None:
