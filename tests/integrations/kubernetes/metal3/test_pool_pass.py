@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -11,6 +12,7 @@ from tenure.integrations.kubernetes.metal3 import pool_pass, pool_writes
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
 from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolView, decide
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
+from tenure.integrations.kubernetes.metal3.ledger_state import LedgerAway
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
@@ -1221,6 +1223,75 @@ async def test_a_claim_that_goes_while_a_ledger_grants_its_address_fails_no_othe
     await stage.passes.settle(POOL)
 
     assert stage.given() == {"p-10-0-0-1": "10.0.0.1", "p-10-0-0-3": "10.0.0.3"}
+
+
+class KeepingLedgers:
+    """Ledgers that hold what claims have by objects, and release it; something may happen while they are asked."""
+
+    def __init__(self, asked: Callable[[], None] = lambda: None) -> None:
+        self.held: set[str] = set()
+        self._asked = asked
+
+    async def keep(self, pool: PoolId, claim: Object, position: int) -> None:
+        self._asked()
+        self.held.add(key_of(claim)[1])
+
+    async def release(self, pool: PoolId, claim: Object, request: str = "") -> None:
+        self.held.discard(key_of(claim)[1])
+
+
+def bind(stage: Stage, ledgers: KeepingLedgers) -> None:
+    """Let a pool be bound to a ledger, with an address made by hand for a claim without its finalizer."""
+    stage.pool(tenure={"ledger": {"network": "machines", "realm": "east", "secretName": "ledger"}})
+    stage.caches.records.of(POOL).ledger.away = ""
+    stage.passes.giving.ledgers = cast(PoolLedgers, ledgers)
+    stage.address("hand", "10.0.0.4", "c")
+    stage.claim("c", finalizers=[])
+
+
+async def test_a_claim_that_goes_while_its_ledger_is_asked_to_hold_what_it_has_leaves_nothing_there() -> None:
+    """It has its finalizer before, also where no webhook gave it."""
+    stage = Stage()
+
+    def goes() -> None:
+        if finalizers_of(stage.objects["ipclaims", "c"]):
+            going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+            stage.change(IP_CLAIM, "c", lambda claim: claim["metadata"].update(going))
+        else:
+            stage.remove(IP_CLAIM, "c")
+
+    ledgers = KeepingLedgers(goes)
+    bind(stage, ledgers)
+    await stage.settle()
+
+    assert ("ipclaims", "c") not in stage.objects
+    assert ledgers.held == set()
+
+
+@pytest.mark.parametrize("answers", [[], [LedgerAway("the ledger is away")]])
+async def test_kd6_a_claim_that_got_its_finalizer_for_a_ledger_names_its_address_before_it_gets_it(
+    answers: list[Exception],
+) -> None:
+    """Nothing says to a move that it should wait for such a claim; also where the ledger answers only later."""
+    stage, found = Stage(), list[tuple[bool, bool]]()
+
+    def asked() -> None:
+        if answers:
+            raise answers.pop()
+
+    def looks(method: str, kind: ResourceType, object: Object) -> None:
+        claim = stage.objects["ipclaims", "c"]
+        if (method, kind) == ("PATCH", IP_CLAIM):
+            found.append((bool(finalizers_of(claim)), OWN_ADDRESS in claim["metadata"]["annotations"]))
+
+    stage.before = looks
+    bind(stage, KeepingLedgers(asked))
+    await stage.settle()
+
+    assert found[0] == (False, False)
+    assert found[1:-1] in ([(True, False)], [(True, False)] * 2), "its name, behind what it says while it waits"
+    assert found[-1] == (True, True)
+    assert stage.status("c")["address"]["name"] == "hand"
 
 
 async def test_an_error_that_nobody_foresaw_takes_no_claim_out_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
