@@ -1348,6 +1348,27 @@ async def test_e7_a_claim_that_is_not_ours_any_more_leaves_the_line() -> None:
     assert stage.status("w1")["address"]["name"] == "p-10-0-0-2"
 
 
+@pytest.mark.parametrize("spec", [{"tenure": {"coolingSeconds": 100}}, {"tenure": {"sticky": True}}])
+async def test_e7_a_claim_that_goes_from_a_pool_of_another_operator_is_let_go_and_the_pool_not_written(
+    spec: Object,
+) -> None:
+    """The other one, which does not look after the claim, would never release it."""
+    stage = Stage()
+    stage.pool(**spec)
+    stage.claim("c")
+    await stage.settle()
+    stage.passes.serves = lambda each: "others" not in labels_of(each)
+    stage.change(IP_POOL, "p", lambda each: each["metadata"].update(labels={"others": ""}))
+    stage.writes.clear()
+    going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    stage.change(IP_CLAIM, "c", lambda each: each["metadata"].update(going))
+    await stage.settle()
+
+    assert {plural for _, plural, _ in stage.writes} == {"ipaddresses", "ipclaims"}
+    assert stage.given() == {}
+    assert ("ipclaims", "c") not in stage.objects
+
+
 async def test_kp9_what_is_removed_by_force_before_the_claim_names_it_is_made_again_by_the_next_leader() -> None:
     stage = Stage()
     stage.pool()
