@@ -72,7 +72,7 @@ class Stage:
             for informer in group._informers.values():
                 informer.is_there = True
         claims = ClaimWrites(client, self.caches, lambda each: None)
-        pools = PoolWrites(client, self.caches, events, lambda each: None)
+        pools = PoolWrites(client, self.caches, events, lambda each: None, serves=self._serves)
         claims.note_released = pools.note_released
         giving = AddressGiving(self.caches, claims, pools, events, self._again)
         self.passes = PoolPasses(self.caches, giving, lambda each: True)
@@ -101,6 +101,9 @@ class Stage:
             for key in sorted(self._due):
                 self._due.discard(key)
                 await self.passes.settle(key)
+
+    def _serves(self, pool: Object) -> bool:
+        return self.passes.serves(pool)  # as it is by now: tests change it
 
     def _again(self, key: PoolId, after_s: float) -> None:
         (self._later if after_s else self._due).add(key)

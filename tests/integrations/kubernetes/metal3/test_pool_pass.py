@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import itertools
+from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -10,6 +12,7 @@ from tenure.integrations.kubernetes.metal3 import pool_pass, pool_writes
 from tenure.integrations.kubernetes.metal3.address_giving import BATCH
 from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolView, decide
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
+from tenure.integrations.kubernetes.metal3.ledger_state import LedgerAway
 from tenure.integrations.kubernetes.metal3.objects.address_objects import new_address
 from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimKind
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import KINDS_OF_IP_POOLS
@@ -33,7 +36,13 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId, Provider
 from tenure.integrations.kubernetes.metal3.objects.pool_spec import read_pool_spec
 from tenure.integrations.kubernetes.metal3.pool_book import PICKED
-from tenure.integrations.kubernetes.runtime.api_errors import NAMESPACE_GOING, ApiUnreachable, WriteConflict, error_of
+from tenure.integrations.kubernetes.runtime.api_errors import (
+    NAMESPACE_GOING,
+    ApiUnreachable,
+    ObjectExists,
+    WriteConflict,
+    error_of,
+)
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
@@ -664,6 +673,28 @@ async def test_kd10_what_is_freed_goes_to_the_first_that_came_whatever_it_asked_
         assert stage.status(follower)["address"]["name"] == "p-10-0-0-7"
 
 
+async def test_a_claim_whose_name_is_taken_by_what_nobody_knows_is_tried_each_time_later() -> None:
+    """As where its kind is not followed yet: the server says that it is there, and the cache never has it."""
+    tries = []
+
+    def exists(method: str, kind: ResourceType, object: Object) -> None:
+        if (method, kind) == ("POST", IP_ADDRESS):
+            tries.append(Stage.skipped_s)
+            raise ObjectExists(409, "AlreadyExists", key_of(object)[1])
+
+    stage = Stage()
+    stage.pool()
+    stage.claim("c")
+    stage.before = exists
+    await stage.settle(passes=30)
+    pauses = [after - before for before, after in itertools.pairwise(tries)]
+
+    assert pauses[-1] > 4 * pauses[0]
+    stage.before = lambda *write: None
+    await stage.settle(passes=100)
+    assert stage.given() == {"p-10-0-0-1": "10.0.0.1"}
+
+
 async def test_a_name_that_another_pools_object_has_for_the_same_claim_name_makes_no_loop() -> None:
     stage = Stage()
     stage.pool()
@@ -1194,6 +1225,75 @@ async def test_a_claim_that_goes_while_a_ledger_grants_its_address_fails_no_othe
     assert stage.given() == {"p-10-0-0-1": "10.0.0.1", "p-10-0-0-3": "10.0.0.3"}
 
 
+class KeepingLedgers:
+    """Ledgers that hold what claims have by objects, and release it; something may happen while they are asked."""
+
+    def __init__(self, asked: Callable[[], None] = lambda: None) -> None:
+        self.held: set[str] = set()
+        self._asked = asked
+
+    async def keep(self, pool: PoolId, claim: Object, position: int) -> None:
+        self._asked()
+        self.held.add(key_of(claim)[1])
+
+    async def release(self, pool: PoolId, claim: Object, request: str = "") -> None:
+        self.held.discard(key_of(claim)[1])
+
+
+def bind(stage: Stage, ledgers: KeepingLedgers) -> None:
+    """Let a pool be bound to a ledger, with an address made by hand for a claim without its finalizer."""
+    stage.pool(tenure={"ledger": {"network": "machines", "realm": "east", "secretName": "ledger"}})
+    stage.caches.records.of(POOL).ledger.away = ""
+    stage.passes.giving.ledgers = cast(PoolLedgers, ledgers)
+    stage.address("hand", "10.0.0.4", "c")
+    stage.claim("c", finalizers=[])
+
+
+async def test_a_claim_that_goes_while_its_ledger_is_asked_to_hold_what_it_has_leaves_nothing_there() -> None:
+    """It has its finalizer before, also where no webhook gave it."""
+    stage = Stage()
+
+    def goes() -> None:
+        if finalizers_of(stage.objects["ipclaims", "c"]):
+            going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+            stage.change(IP_CLAIM, "c", lambda claim: claim["metadata"].update(going))
+        else:
+            stage.remove(IP_CLAIM, "c")
+
+    ledgers = KeepingLedgers(goes)
+    bind(stage, ledgers)
+    await stage.settle()
+
+    assert ("ipclaims", "c") not in stage.objects
+    assert ledgers.held == set()
+
+
+@pytest.mark.parametrize("answers", [[], [LedgerAway("the ledger is away")]])
+async def test_kd6_a_claim_that_got_its_finalizer_for_a_ledger_names_its_address_before_it_gets_it(
+    answers: list[Exception],
+) -> None:
+    """Nothing says to a move that it should wait for such a claim; also where the ledger answers only later."""
+    stage, found = Stage(), list[tuple[bool, bool]]()
+
+    def asked() -> None:
+        if answers:
+            raise answers.pop()
+
+    def looks(method: str, kind: ResourceType, object: Object) -> None:
+        claim = stage.objects["ipclaims", "c"]
+        if (method, kind) == ("PATCH", IP_CLAIM):
+            found.append((bool(finalizers_of(claim)), OWN_ADDRESS in claim["metadata"]["annotations"]))
+
+    stage.before = looks
+    bind(stage, KeepingLedgers(asked))
+    await stage.settle()
+
+    assert found[0] == (False, False)
+    assert found[1:-1] in ([(True, False)], [(True, False)] * 2), "its name, behind what it says while it waits"
+    assert found[-1] == (True, True)
+    assert stage.status("c")["address"]["name"] == "hand"
+
+
 async def test_an_error_that_nobody_foresaw_takes_no_claim_out_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = await full_stage("w1", "w2")
     pools = stage.passes.giving.pools
@@ -1246,6 +1346,27 @@ async def test_e7_a_claim_that_is_not_ours_any_more_leaves_the_line() -> None:
     stage.change(IP_CLAIM, "w1", lambda each: each["metadata"].update(labels={}))
     await stage.settle()
     assert stage.status("w1")["address"]["name"] == "p-10-0-0-2"
+
+
+@pytest.mark.parametrize("spec", [{"tenure": {"coolingSeconds": 100}}, {"tenure": {"sticky": True}}])
+async def test_e7_a_claim_that_goes_from_a_pool_of_another_operator_is_let_go_and_the_pool_not_written(
+    spec: Object,
+) -> None:
+    """The other one, which does not look after the claim, would never release it."""
+    stage = Stage()
+    stage.pool(**spec)
+    stage.claim("c")
+    await stage.settle()
+    stage.passes.serves = lambda each: "others" not in labels_of(each)
+    stage.change(IP_POOL, "p", lambda each: each["metadata"].update(labels={"others": ""}))
+    stage.writes.clear()
+    going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    stage.change(IP_CLAIM, "c", lambda each: each["metadata"].update(going))
+    await stage.settle()
+
+    assert {plural for _, plural, _ in stage.writes} == {"ipaddresses", "ipclaims"}
+    assert stage.given() == {}
+    assert ("ipclaims", "c") not in stage.objects
 
 
 async def test_kp9_what_is_removed_by_force_before_the_claim_names_it_is_made_again_by_the_next_leader() -> None:

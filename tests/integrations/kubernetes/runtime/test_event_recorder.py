@@ -57,6 +57,26 @@ async def test_more_events_than_can_be_written_are_dropped_and_counted(client: A
     assert meter.events_dropped == 50
 
 
+async def test_a_long_note_in_any_script_is_cut_to_what_the_server_takes(
+    client: ApiClient, kube: KubeServer, namespace: str
+) -> None:
+    """It counts bytes, and refuses what is longer; no character is cut in two."""
+    meter = RuntimeMeter()
+    recorder = EventRecorder(client, "tests", meter)
+    object = {"metadata": {"namespace": namespace, "name": "a", "uid": "1"}}
+    recorder.record(CONFIG_MAP, object, "Long", "x" + "é" * 1023)
+    task = asyncio.create_task(recorder.run())
+    async with asyncio.timeout(10):
+        while not (written := await asyncio.to_thread(events, kube, namespace)):
+            assert meter.events_dropped == 0
+            await asyncio.sleep(0.05)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+    assert [each["note"] for each in written] == ["x" + "é" * 511]
+
+
 async def test_an_event_that_cannot_be_written_stops_nothing(
     client: ApiClient, kube: KubeServer, namespace: str
 ) -> None:

@@ -334,8 +334,8 @@ class AddressGiving:
         # Nothing, if it has gone since it was read.
         found = self.caches.objects.addresses_like(claim).get((key_of(claim)[0], name))
         if found is None:
-            self.again(view.key, record.failed(id_of(claim)))  # or its kind is not followed yet
-            return
+            # Or its kind is not followed yet. A failure, so that the claim is tried again, each time later.
+            raise WriteConflict(409, "Conflict", f"IPAddress {name} was there, and is not known")
         if not is_of_claim(found, claim, view):
             LOG.info("%s: %s is not to be had: the name %s is taken", view.key, format_address(position), name)
             # Where objects have the names of claims, no other address would have a free one: the claim waits.

@@ -22,7 +22,6 @@ from tenure.integrations.kubernetes.metal3.objects.claim_kind import ClaimId, Cl
 from tenure.integrations.kubernetes.metal3.objects.claim_kinds import kind_named, kind_of
 from tenure.integrations.kubernetes.metal3.objects.claim_reading import (
     blocks_move,
-    is_named_first,
     own_address,
     was_served,
 )
@@ -123,16 +122,28 @@ class ClaimWrites:
         self.caches.objects.claims_like(found).wrote(found)
         return found
 
-    async def adopt(self, claim: Object, pool: Object | None, address: Object) -> bool:
+    async def adopt(
+        self,
+        claim: Object,
+        pool: Object | None,
+        address: Object,
+        before_naming: Callable[[], Awaitable[None]] | None = None,
+    ) -> bool:
         """Make claim and address say that they belong together; return whether anything was written.
 
         The claim has its finalizer before the address has the claim's uid: a claim that goes leaves nothing. A claim
-        that has it names its address later: its object says the same.
+        for which moves wait, or that has its address, names that later: its object says the same. ``before_naming`` is
+        done behind the finalizer; if it fails, the claim neither names the address nor says that it has it.
         """
         written = False
         position = position_of(address)
         assert position is not None, "only addresses that can be read are adopted"
-        names = not has_finalizer(claim) or (not was_served(claim) and is_named_first(claim, position))
+        names = not has_finalizer(claim) or not (was_served(claim) or blocks_move(claim))
+        if before_naming is not None:
+            if not has_finalizer(claim):
+                claim = await self._patch_claim(claim, finalizer_steps(claim, kind_of(claim).claim_finalizer))
+                written = True
+            await before_naming()
         if names and (steps := _metadata_steps(claim, position, is_picked=False)):
             claim = await self._patch_claim(claim, steps)
             written = True

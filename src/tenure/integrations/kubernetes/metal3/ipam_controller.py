@@ -97,7 +97,9 @@ class IpamController:
             self.caches, self.ledgers, claims, context.events, self.meter, self.move_notes, settings.orphan_grace_s,
             self._may_release_in,
         )  # fmt: skip
-        pools = PoolWrites(context.client, self.caches, context.events, self._check, orphans_of=self._orphans_of)
+        pools = PoolWrites(
+            context.client, self.caches, context.events, self._check, orphans_of=self._orphans_of, serves=self._serves
+        )
         # Set afterwards: pools list the orphans that claims release, and claims need pools to note that first.
         claims.note_released = pools.note_released
         giving = AddressGiving(

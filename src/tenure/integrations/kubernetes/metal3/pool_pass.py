@@ -31,6 +31,7 @@ from tenure.integrations.kubernetes.metal3.claim_decision import (
     WithdrawAddresses,
     decide,
 )
+from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerTrouble
 from tenure.integrations.kubernetes.metal3.objects.address_objects import (
     is_made_here,
@@ -382,11 +383,16 @@ class PoolPasses:
             return None
         return partial(ledgers.release, view.key, claim)
 
-    async def _keep_in_ledger(self, view: PoolView, claim: Object, address: Object) -> None:
+    def _ledgers_keep(self, view: PoolView, claim: Object, address: Object) -> Work | None:
+        """Return how the ledger of a pool comes to hold what a claim has; nothing, where the pool is bound to none."""
+        if self.giving.ledgers is None or view.book.spec.ledger is None:
+            return None
+        return partial(self._keep_in_ledger, self.giving.ledgers, view, claim, address)
+
+    async def _keep_in_ledger(self, ledgers: PoolLedgers, view: PoolView, claim: Object, address: Object) -> None:
         """Have the ledger hold what a claim has; a claim that was told its address keeps it all the same."""
-        position, ledgers = position_of(address), self.giving.ledgers
-        if ledgers is None or view.book.spec.ledger is None or position is None:
-            return
+        position = position_of(address)
+        assert position is not None, "only addresses that can be read are adopted"
         try:
             await ledgers.keep(view.key, claim, position)
         except LedgerTrouble as error:
@@ -399,9 +405,10 @@ class PoolPasses:
     ) -> None:
         """Let a claim have an address object; what two leaders made for it besides goes."""
         id = id_of(claim)
-        # Before the status: a claim that was never served must not name what its ledger refuses.
-        await self._keep_in_ledger(view, claim, address)
-        if await self.giving.claims.adopt(claim, view.pool, address):
+        # Behind the finalizer: a claim that went in between would leave a holding. Before it names the address: a claim
+        # that was never served must not name what its ledger refuses.
+        keep = self._ledgers_keep(view, claim, address)
+        if await self.giving.claims.adopt(claim, view.pool, address, keep):
             self.giving.meter.adopted += 1
         if not is_fit_to_move(claim, position_of(address)):
             record.name_later(id)

@@ -94,6 +94,8 @@ class PoolWrites:
     """Raises if this process must not write an object, such as when it does not lead; asked before every write."""
     orphans_of: Callable[[PoolId], list[Object]] = field(default=lambda key: [])
     """Return the addresses of a pool without a claim, as the status lists them."""
+    serves: Callable[[Object], bool] = field(default=lambda pool: True)
+    """Return whether a pool is one that this operator looks after (E7)."""
     cramped: CrampedKinds = field(default_factory=CrampedKinds)
     """Kinds of which no status has room for what is ours."""
 
@@ -142,9 +144,13 @@ class PoolWrites:
                     raise
 
     def notes_releases(self, key: PoolId) -> bool:
-        """Return whether a pool is written before its addresses are released; one that is going is not."""
+        """Return whether a pool is written before its addresses are released; one that is going is not.
+
+        Nor is one of another operator: a claim of ours that has an address of it is let go all the same, since nobody
+        else would do that.
+        """
         pool, spec = self.caches.objects.pools.get(key), self.caches.records.of(key).book.spec
-        if pool is None or is_terminating(pool) or key[0] in self.caches.terminating:
+        if pool is None or is_terminating(pool) or key[0] in self.caches.terminating or not self.serves(pool):
             return False
         return spec.sticky or _cools(spec)
 

@@ -176,5 +176,5 @@ def _by_id(claims: Iterable[Object]) -> dict[ClaimId, Object]:
 
 async def _listed(client: ApiClient, kind: ResourceType, namespace: str) -> list[Object]:
     """List objects; a list does not say what each of them is, so that is added."""
-    objects, _ = await Informer(client, replace(kind), namespace=namespace).list_all()
+    objects, _ = await Informer(client, kind, namespace=namespace).list_all()
     return [{"apiVersion": kind.api_version, "kind": kind.kind, **each} for each in objects]

@@ -19,6 +19,7 @@ LOG = logging.getLogger(__name__)
 WAITING = 500
 REMEMBERED = 10_000
 AGAIN_S = 60.0
+LONGEST_NOTE = 1024
 
 
 class EventRecorder:
@@ -87,6 +88,7 @@ class EventRecorder:
             "action": reason,
             "reason": reason,
             "regarding": regarding,
-            "note": note[:1024],
+            # The server counts bytes, and refuses a longer note; half a character at the end goes, too.
+            "note": note.encode()[:LONGEST_NOTE].decode(errors="ignore"),
             "type": type,
         }

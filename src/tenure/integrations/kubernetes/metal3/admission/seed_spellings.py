@@ -40,12 +40,12 @@ SEED_SPELLINGS = (
     SeedSpelling("IPAddress", "spec.pool.Name", "spec.pool.name", Treatment.TRANSLATED),
     SeedSpelling("IPAddress", "status", None, Treatment.DROPPED),
 )
+"""Every name that is not stored as it was written. A status is the controller's to write, so none is translated."""
 IN_CLUSTER_SPELLINGS = tuple(
     SeedSpelling(type.kind, "spec.excludeAddresses", "spec.excludedAddresses", Treatment.TRANSLATED)
     for type in (IN_CLUSTER_POOL, GLOBAL_POOL)
 )
 """The in-cluster provider's own first page has this name in an example, which its definition does not know."""
-"""Every name that is not stored as it was written. A status is the controller's to write, so none is translated."""
 
 
 class Respelling(NamedTuple):
