@@ -200,7 +200,7 @@ class AddressGiving:
     async def _reserve(self, view: PoolView, record: PoolRecord, chosen: list[tuple[Object, int]]) -> Object | None:
         """Reserve addresses in the pool, in one write; return what their objects say of it.
 
-        Nothing, if the pool changed meanwhile. Without spec and status: a whole batch keeps it for as long as it writes.
+        Nothing, if the pool changed meanwhile. Without spec and status, since a whole batch keeps it while it writes.
         """
         try:
             pool = await self.pools.reserve(view.key, {uid_of(claim): position for claim, position in chosen})
