@@ -103,7 +103,7 @@ class ShardCells:
         try:
             async with self._turns.setdefault(shard, asyncio.Lock()):
                 if not swap.answer.done():
-                    await self._swap_waiting(shard)
+                    await self._swap_waiting(shard, swap)
             return await swap.answer
         finally:
             if swap in waiting:
@@ -111,25 +111,27 @@ class ShardCells:
             if not swap.answer.cancel():
                 swap.answer.exception()  # a caller that has left hears of none
 
-    async def _swap_waiting(self, shard: int) -> None:
-        """Do what waits for a shard. What an error leaves undone waits for the turn of its own caller."""
+    async def _swap_waiting(self, shard: int, own: "_Swap") -> None:
+        """Do what waits for a shard until the caller's own swap, the oldest of it, is answered.
+
+        What is left then waits for the turn of its own caller: its error is nobody else's.
+        """
         tried = 0
-        while swaps := [each for each in self._waiting[shard] if not each.answer.done()]:
+        while not own.answer.done():
+            swaps = [each for each in self._waiting[shard] if not each.answer.done()]
             is_fresh = tried > 0 or shard not in self._known
             object = await self._read(shard) if is_fresh else self._known[shard]
             going, is_clear = _judged(object, swaps, is_fresh=is_fresh)
             if not is_clear:
                 tried += 1  # what this process knew of the shard is old
                 continue
-            if not going:
-                continue
+            if own.answer.done():
+                return
             try:
                 await self._write_swaps(shard, object, going)
-                tried = 0
             except (WriteConflict, ObjectExists, ObjectMissing):
                 tried += 1
                 await self._pause(shard, tried)
-        self._waiting[shard].clear()
 
     async def _write_swaps(self, shard: int, object: Object | None, swaps: Sequence["_Swap"]) -> None:
         """Write swaps together; where that is too large, the first of them alone."""
