@@ -26,6 +26,9 @@ class CellRequests:
     schedule: RetrySchedule = field(default_factory=RetrySchedule)
     check: Callable[[], None] = field(default=lambda: None, repr=False)
     """Asked before each write, also one that is sent again; raises if this process must not write any more."""
+    needs_check: Callable[[], bool] = field(default=lambda: True, repr=False)
+    """Return whether ``check`` is asked for the writes of the task that calls; so a task must not send for another one
+    what needs it there and not here."""
 
     async def answered(
         self, ask: Callable[[], Awaitable[T]], kept: tuple[type[ApiError], ...] = (), *, is_write: bool = False
@@ -36,7 +39,7 @@ class CellRequests:
         while True:
             try:
                 # In each turn: between two tries this process may have slept, and lost its right to write.
-                if is_write:
+                if is_write and self.needs_check():
                     self.check()
                 async with asyncio.timeout_at(deadline):
                     return await ask()

@@ -74,7 +74,7 @@ class ShardCells:
     """The shards as they were last seen: a swap begins with them, and reads if they are old."""
     _turns: dict[int, asyncio.Lock] = field(default_factory=dict, repr=False)
     _waiting: dict[int, list["_Swap"]] = field(default_factory=dict, repr=False)
-    """Swaps by shard, in order of arrival; the caller whose turn it is writes all of them."""
+    """Swaps by shard, in order of arrival; the caller whose turn it is writes all of its kind (``needs_check``)."""
     _is_checked: bool = False
 
     @cached_property
@@ -97,7 +97,7 @@ class ShardCells:
         """Write cells of one shard, all in one write, which callers of one process share."""
         [shard] = {self._shard(change.name) for change in changes}
         await self._check_count()
-        swap = _Swap(changes, asyncio.get_running_loop().create_future())
+        swap = _Swap(changes, self.requests.needs_check(), asyncio.get_running_loop().create_future())
         waiting = self._waiting.setdefault(shard, [])
         waiting.append(swap)
         try:
@@ -112,13 +112,15 @@ class ShardCells:
                 swap.answer.exception()  # a caller that has left hears of none
 
     async def _swap_waiting(self, shard: int, own: "_Swap") -> None:
-        """Do what waits for a shard until the caller's own swap, the oldest of it, is answered.
+        """Do what waits for a shard until the caller's own swap, the oldest of its kind, is answered.
 
-        What is left then waits for the turn of its own caller: its error is nobody else's.
+        What is left then waits for the turn of its own caller: its error is nobody else's. Nor does one caller send
+        the swap of another one that needs a check, since that is asked only for the caller whose turn it is.
         """
         tried = 0
         while not own.answer.done():
-            swaps = [each for each in self._waiting[shard] if not each.answer.done()]
+            waiting = [each for each in self._waiting[shard] if not each.answer.done()]
+            swaps = [each for each in waiting if each.needs_check == own.needs_check]
             is_fresh = tried > 0 or shard not in self._known
             object = await self._read(shard) if is_fresh else self._known[shard]
             going, is_clear = _judged(object, swaps, is_fresh=is_fresh)
@@ -300,6 +302,8 @@ class _Swap:
     """A swap that waits for its shard to be written."""
 
     changes: Sequence[CellChange]
+    needs_check: bool
+    """Whether its caller's writes are checked, as those of a mover (``CellRequests.needs_check``)."""
     answer: "asyncio.Future[dict[str, StoredCell]]"
 
     def answered(self, cells: dict[str, StoredCell]) -> None:
