@@ -1,14 +1,16 @@
 """Requests about cells: asked again until there is an answer, within a time, and refused in the words of the pool."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, VersionExpired
 from tenure.integrations.vmpool.config_map_swap import AnswerLost, named_error
 from tenure.integrations.vmpool.pool_errors import READ_FAILED, WRITE_FAILED, PoolUnavailable, wrapped
 from tenure.integrations.vmpool.retry_schedule import RetrySchedule
+from tenure.kernel.errors import CursorExpired
 
 T = TypeVar("T")
 
@@ -52,6 +54,17 @@ class CellRequests:
                 if delay_s is None or loop.time() + delay_s >= deadline:
                     raise PoolUnavailable(str(lost), outcome="unknown" if is_write else "none") from error
             await asyncio.sleep(delay_s)
+
+
+@contextlib.contextmanager
+def reading_history(after: int) -> Iterator[None]:
+    """Name what ends a watch: of all errors, 410 alone says that what came behind a revision is forgotten."""
+    try:
+        yield
+    except VersionExpired as error:
+        raise CursorExpired(after, after + 1) from error
+    except (ApiError, ApiUnreachable) as error:
+        raise PoolUnavailable(str(_judged(error, is_write=False)), outcome="none") from error
 
 
 def _judged(error: Exception, is_write: bool) -> AnswerLost:

@@ -16,11 +16,11 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
     ApiError,
     ObjectExists,
     ObjectMissing,
-    VersionExpired,
     WriteConflict,
+    error_of,
 )
 from tenure.integrations.kubernetes.runtime.resource_types import Object, version_of
-from tenure.integrations.vmpool.cells.cell_requests import CellRequests
+from tenure.integrations.vmpool.cells.cell_requests import CellRequests, reading_history
 from tenure.integrations.vmpool.cells.cell_store import (
     ADDRESS,
     CLAIM,
@@ -36,7 +36,6 @@ from tenure.integrations.vmpool.cells.cell_store import (
 )
 from tenure.integrations.vmpool.config_map_swap import CONFIG_MAP
 from tenure.integrations.vmpool.pool_errors import WRITE_FAILED, PoolNamespaceMissing
-from tenure.kernel.errors import CursorExpired
 
 POOL_LABEL, PART_LABEL, GROUP_LABEL = "tenure.dev/pool", "tenure.dev/part", "tenure.dev/group"
 HELD_PART, FREE_PART = ADDRESS[:-1], "free"
@@ -105,7 +104,7 @@ class ObjectCells:
         upto = await self._light_beacon()
         found: list[CellEvent] = []
         query = {"watch": "1", "labelSelector": self._selector, "resourceVersion": str(after)}
-        try:
+        with reading_history(after):
             async with self.client.stream(CONFIG_MAP.path(self.namespace), query, SILENT_S) as lines:
                 async for line in lines:
                     event = self._event(orjson.loads(line)) if line else None
@@ -114,8 +113,6 @@ class ObjectCells:
                     if event.revision >= upto or (len(found) >= limit and event.revision != found[-1].revision):
                         break
                     found.append(event)
-        except VersionExpired as error:
-            raise CursorExpired(after, after + 1) from error
         return [event for event in found if event.name != BEACON]
 
     @property
@@ -234,10 +231,9 @@ class ObjectCells:
         return StoredCell(self._cell_name(object["metadata"]["name"]), (object.get("data") or {}).get(TEXT, ""), whole)
 
     def _event(self, said: Mapping[str, Any]) -> CellEvent | None:
-        # That a revision is forgotten may come within the stream, after a status of success.
+        # That a revision is forgotten may come within the stream, after a status of success; as may any other error.
         if said["type"] == "ERROR":
-            code = int(said["object"].get("code") or 0)
-            raise VersionExpired(code, "Expired", str(said["object"].get("message")))
+            raise error_of(int(said["object"].get("code") or 500), said["object"])
         if said["type"] not in ("ADDED", "MODIFIED", "DELETED"):
             return None
         cell = self._cell(said["object"])

@@ -14,9 +14,9 @@ from functools import cached_property, lru_cache
 import orjson
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists, ObjectMissing, VersionExpired, WriteConflict
+from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists, ObjectMissing, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.resource_types import Object, version_of
-from tenure.integrations.vmpool.cells.cell_requests import CellRequests
+from tenure.integrations.vmpool.cells.cell_requests import CellRequests, reading_history
 from tenure.integrations.vmpool.cells.cell_store import (
     ADDRESS,
     AddressLook,
@@ -38,7 +38,7 @@ from tenure.integrations.vmpool.pool_errors import (
     PoolWriteRefused,
 )
 from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP
-from tenure.kernel.errors import Conflict, CursorExpired
+from tenure.kernel.errors import Conflict
 
 SHARD_LABEL, COUNT_LABEL = "tenure.dev/shards-of", "tenure.dev/shards"
 MARK = "mark"
@@ -186,7 +186,7 @@ class ShardCells:
         past = {**query, "resourceVersion": str(after), "resourceVersionMatch": "Exact"}
         upto = await self._light_beacon()
         found: list[CellEvent] = []
-        try:
+        with reading_history(after):
             listed = await self.client.get(CONFIG_MAP.path(self.namespace), past)
             before = {each["metadata"]["name"]: _texts(each) for each in listed["items"] or ()}
             watched = {**query, "watch": "1", "resourceVersion": str(after)}
@@ -201,8 +201,6 @@ class ShardCells:
                     before[object["metadata"]["name"]] = _texts(object)
                     if version_of(object) >= upto or len(found) >= limit:
                         break
-        except VersionExpired as error:
-            raise CursorExpired(after, after + 1) from error
         return found
 
     async def _check_count(self) -> None:
@@ -380,7 +378,7 @@ def _watched(said: Mapping[str, object]) -> Object | None:
     object = said["object"]
     assert isinstance(object, dict)
     if said["type"] == "ERROR":
-        raise VersionExpired(int(object.get("code") or 0), "Expired", str(object.get("message")))
+        raise error_of(int(object.get("code") or 500), object)
     return {**object, "data": {}} if said["type"] == "DELETED" else object if "data" in object else None
 
 
