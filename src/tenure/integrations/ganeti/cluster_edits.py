@@ -238,7 +238,8 @@ class _Follower:
     def _rewritten(self, paper: Paper) -> list[Operation]:
         own = paper.document
         nics = [self._wired(nic, paper.name) for nic in own["nics"]]
-        document = {**own, "node": self.after.name, "group": self.after.group, "nics": nics}
+        place = {"node": self.after.name, "group": self.after.group}
+        document = {**own, **place, "nics": nics, "serial": own["serial"] + 1}
         # Without their addresses: the marks do not name them, and the documents keep their slots.
         marks = mark_changes(read_instance(paper, {}), read_instance(paper._replace(document=document), {}))
         return [

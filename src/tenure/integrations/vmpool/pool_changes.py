@@ -442,6 +442,7 @@ class PoolChanges:
                 if call.conflicts:
                     audit(PoolEvent.RESOLVED, **about)
                 self._report(call, change)
+                # A caller whose time is over was counted by what it was told: an error, even if its write was done.
                 if not call.answer.done():
                     call.word = change.word
                     call.answer.set_result(change.result)

@@ -47,6 +47,23 @@ def reserved(door: Door) -> dict[str, str]:
     return {each["range"]: each["reason"] for each in door.ask("reserve list net1")}
 
 
+@pytest.mark.parametrize(
+    ("edit", "changed"),
+    [
+        ("node rename node1 first", {"db", "web"}),
+        ("node modify node1 --group rack2", {"db", "web"}),
+        ("group rename rack2 rack9", {"far"}),
+        ("node modify node1 --primary-ip 192.0.2.60", set[str]()),
+    ],
+)
+def test_an_instance_counts_it_as_a_change_to_follow_its_node(site: Door, edit: str, changed: set[str]) -> None:
+    before = {each["name"]: each["serial_no"] for each in site.ask("instance list -o name,serial_no")}
+    site.do(edit)
+
+    after = {each["name"]: each["serial_no"] for each in site.ask("instance list -o name,serial_no")}
+    assert after == {name: serial + (name in changed) for name, serial in before.items()}
+
+
 def test_a_renamed_node_keeps_its_instances_and_its_reservations(site: Door) -> None:
     site.do("node modify node1 --primary-ip 192.0.2.60 --secondary-ip 192.0.2.61")
     before, uuid = everything(site), site.ask("node list -o name,uuid")[0]["uuid"]
@@ -158,7 +175,9 @@ def test_an_export_after_renames_refers_to_the_same_uuids(site: Door, tmp_path: 
     site.do("group rename default rack1", "node rename node1 first", f"network export-ganeti {tmp_path}/after.data")
 
     before, after = (json.loads((tmp_path / f"{name}.data").read_text("utf-8")) for name in ("before", "after"))
-    assert after["instances"] == before["instances"]
+    assert after["instances"] == {
+        uuid: {**each, "serial_no": after["instances"][uuid]["serial_no"]} for uuid, each in before["instances"].items()
+    }
     assert after["networks"] == before["networks"] | {
         uuid: {**each, "mtime": after["networks"][uuid]["mtime"]} for uuid, each in before["networks"].items()
     }

@@ -7,6 +7,9 @@ import pytest
 
 from tenure.integrations.kubernetes.runtime.api_errors import error_of
 from tenure.integrations.kubernetes.runtime.resource_types import Object
+from tenure.integrations.vmpool.cells.cell_store import CellChange
+from tenure.integrations.vmpool.modes.book_place import BookPlace
+from tenure.integrations.vmpool.modes.cell_allocations import CellAllocations
 from tenure.integrations.vmpool.modes.move_pool import move_pool
 from tenure.integrations.vmpool.pool_errors import PoolForbidden
 from tenure.integrations.vmpool.vm_pool_settings import PoolMode
@@ -86,3 +89,26 @@ async def test_a_move_that_has_failed_writes_nothing_any_more(stage: PoolStage, 
 
         client.trouble = no_trouble
         assert (await move_pool(pool.places, to)).allocations == len(SIX)
+
+
+async def test_a_mover_that_was_too_late_writes_nothing_in_the_turn_of_a_caller_that_needs_no_lease(
+    stage: PoolStage, tmp_path: Path
+) -> None:
+    """Swaps that wait for a shard are written together by one of their callers."""
+    async with mode_stage(stage, "shards", tmp_path) as opened:
+        places = (await opened.pool(*SIX, pool_shards=1)).places
+        place = places.at("shards")
+        assert isinstance(place, BookPlace)
+        assert isinstance(place.book, CellAllocations)
+        cells = place.book.cells
+        await cells.swap([CellChange("before", None, "text")])
+        places.check = lost
+
+        callers = [asyncio.create_task(cells.swap([CellChange(name, None, "text")])) for name in ("first", "second")]
+        with places.as_mover():
+            mover = asyncio.create_task(cells.swap([CellChange("mover", None, "text")]))
+        await asyncio.gather(*callers)
+
+        with pytest.raises(LeaseIsLost):
+            await mover
+        assert (await cells.all()).cells.keys() == {"before", "first", "second"}

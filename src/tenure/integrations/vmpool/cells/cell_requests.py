@@ -1,14 +1,16 @@
 """Requests about cells: asked again until there is an answer, within a time, and refused in the words of the pool."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, VersionExpired
 from tenure.integrations.vmpool.config_map_swap import AnswerLost, named_error
 from tenure.integrations.vmpool.pool_errors import READ_FAILED, WRITE_FAILED, PoolUnavailable, wrapped
 from tenure.integrations.vmpool.retry_schedule import RetrySchedule
+from tenure.kernel.errors import CursorExpired
 
 T = TypeVar("T")
 
@@ -26,6 +28,9 @@ class CellRequests:
     schedule: RetrySchedule = field(default_factory=RetrySchedule)
     check: Callable[[], None] = field(default=lambda: None, repr=False)
     """Asked before each write, also one that is sent again; raises if this process must not write any more."""
+    needs_check: Callable[[], bool] = field(default=lambda: True, repr=False)
+    """Return whether ``check`` is asked for the writes of the task that calls; so a task must not send for another one
+    what needs it there and not here."""
 
     async def answered(
         self, ask: Callable[[], Awaitable[T]], kept: tuple[type[ApiError], ...] = (), *, is_write: bool = False
@@ -36,7 +41,7 @@ class CellRequests:
         while True:
             try:
                 # In each turn: between two tries this process may have slept, and lost its right to write.
-                if is_write:
+                if is_write and self.needs_check():
                     self.check()
                 async with asyncio.timeout_at(deadline):
                     return await ask()
@@ -49,6 +54,17 @@ class CellRequests:
                 if delay_s is None or loop.time() + delay_s >= deadline:
                     raise PoolUnavailable(str(lost), outcome="unknown" if is_write else "none") from error
             await asyncio.sleep(delay_s)
+
+
+@contextlib.contextmanager
+def reading_history(after: int) -> Iterator[None]:
+    """Name what ends a watch: of all errors, 410 alone says that what came behind a revision is forgotten."""
+    try:
+        yield
+    except VersionExpired as error:
+        raise CursorExpired(after, after + 1) from error
+    except (ApiError, ApiUnreachable) as error:
+        raise PoolUnavailable(str(_judged(error, is_write=False)), outcome="none") from error
 
 
 def _judged(error: Exception, is_write: bool) -> AnswerLost:

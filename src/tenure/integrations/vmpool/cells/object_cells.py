@@ -5,7 +5,7 @@ Cost: one request for each read, write and removal; a list of all has the size o
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,10 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
     ObjectMissing,
     VersionExpired,
     WriteConflict,
+    error_of,
 )
 from tenure.integrations.kubernetes.runtime.resource_types import Object, version_of
-from tenure.integrations.vmpool.cells.cell_requests import CellRequests
+from tenure.integrations.vmpool.cells.cell_requests import CellRequests, reading_history
 from tenure.integrations.vmpool.cells.cell_store import (
     ADDRESS,
     CLAIM,
@@ -35,8 +36,13 @@ from tenure.integrations.vmpool.cells.cell_store import (
     is_free_text,
 )
 from tenure.integrations.vmpool.config_map_swap import CONFIG_MAP
-from tenure.integrations.vmpool.pool_errors import WRITE_FAILED, PoolNamespaceMissing
-from tenure.kernel.errors import CursorExpired
+from tenure.integrations.vmpool.pool_errors import (
+    READ_FAILED,
+    WRITE_FAILED,
+    PoolNamespaceMissing,
+    PoolUnavailable,
+    wrapped,
+)
 
 POOL_LABEL, PART_LABEL, GROUP_LABEL = "tenure.dev/pool", "tenure.dev/part", "tenure.dev/group"
 HELD_PART, FREE_PART = ADDRESS[:-1], "free"
@@ -86,17 +92,17 @@ class ObjectCells:
     async def all(self, group: str = "") -> CellSnapshot:
         """Read all cells as of one moment, or the claims of a group. Cost: a request for 500."""
         more = f",{GROUP_LABEL}={group}" if group else ""
-        pages = [page async for page in self._pages(more)]
+        pages = await self._pages(more)
         cells = [self._cell(each) for page in pages for each in page["items"] or ()]
         return CellSnapshot({cell.name: cell for cell in cells}, version_of(pages[0]))
 
     async def look(self, *, with_free: bool) -> AddressLook:
         """Read which addresses are held. Cost: a request for 500 names; and one for 500 cells that are free."""
-        tables = [page async for page in self._pages(f",{PART_LABEL}={HELD_PART}", ONLY_NAMES, includeObject="None")]
+        tables = await self._pages(f",{PART_LABEL}={HELD_PART}", ONLY_NAMES, includeObject="None")
         held = frozenset(self._cell_name(row["cells"][0]) for table in tables for row in table["rows"] or ())
         if not with_free:
             return AddressLook(held, {})
-        pages = [page async for page in self._pages(f",{PART_LABEL}={FREE_PART}")]
+        pages = await self._pages(f",{PART_LABEL}={FREE_PART}")
         free = [self._cell(each) for page in pages for each in page["items"] or ()]
         return AddressLook(held, {cell.name: cell for cell in free})
 
@@ -105,7 +111,7 @@ class ObjectCells:
         upto = await self._light_beacon()
         found: list[CellEvent] = []
         query = {"watch": "1", "labelSelector": self._selector, "resourceVersion": str(after)}
-        try:
+        with reading_history(after):
             async with self.client.stream(CONFIG_MAP.path(self.namespace), query, SILENT_S) as lines:
                 async for line in lines:
                     event = self._event(orjson.loads(line)) if line else None
@@ -114,8 +120,6 @@ class ObjectCells:
                     if event.revision >= upto or (len(found) >= limit and event.revision != found[-1].revision):
                         break
                     found.append(event)
-        except VersionExpired as error:
-            raise CursorExpired(after, after + 1) from error
         return [event for event in found if event.name != BEACON]
 
     @property
@@ -124,18 +128,31 @@ class ObjectCells:
         value = self.root if len(self.root) <= LONGEST_LABEL else digest(self.root)
         return f"{POOL_LABEL}={value}"
 
-    async def _pages(self, more: str, accept: str = "application/json", **words: str) -> AsyncIterator[Object]:
-        query = {"labelSelector": self._selector + more, "limit": str(PAGE), **words}
+    async def _pages(self, more: str, accept: str = "application/json", **words: str) -> list[Object]:
+        """Read a list page by page, as of one moment; one that the server forgets half way begins again."""
+        query, failed = {"labelSelector": self._selector + more, "limit": str(PAGE), **words}, 0
         while True:
-            asked = dict(query)
+            try:
+                return await self._paged(query, accept)
+            except VersionExpired as error:
+                failed += 1
+                delay_s = self.requests.schedule.delay_s(failed)
+                if delay_s is None:
+                    raise PoolUnavailable(wrapped(READ_FAILED, error), outcome="none") from error
+            await asyncio.sleep(delay_s)
+
+    async def _paged(self, query: Mapping[str, str], accept: str) -> list[Object]:
+        pages: list[Object] = []
+        asked = dict(query)
+        while True:
             page = await self.requests.answered(
-                lambda asked=asked: self.client.get(CONFIG_MAP.path(self.namespace), asked, accept)  # type: ignore[misc]
+                lambda: self.client.get(CONFIG_MAP.path(self.namespace), asked, accept), (VersionExpired,)
             )
             self.newest = max(self.newest, version_of(page))
-            yield page
+            pages.append(page)
             if not (rest := page["metadata"].get("continue")):
-                return
-            query["continue"] = rest
+                return pages
+            asked["continue"] = rest
 
     async def _read(self, name: str) -> StoredCell | None:
         path = CONFIG_MAP.path(self.namespace, self._object_name(name))
@@ -234,10 +251,9 @@ class ObjectCells:
         return StoredCell(self._cell_name(object["metadata"]["name"]), (object.get("data") or {}).get(TEXT, ""), whole)
 
     def _event(self, said: Mapping[str, Any]) -> CellEvent | None:
-        # That a revision is forgotten may come within the stream, after a status of success.
+        # That a revision is forgotten may come within the stream, after a status of success; as may any other error.
         if said["type"] == "ERROR":
-            code = int(said["object"].get("code") or 0)
-            raise VersionExpired(code, "Expired", str(said["object"].get("message")))
+            raise error_of(int(said["object"].get("code") or 500), said["object"])
         if said["type"] not in ("ADDED", "MODIFIED", "DELETED"):
             return None
         cell = self._cell(said["object"])

@@ -14,9 +14,9 @@ from functools import cached_property, lru_cache
 import orjson
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists, ObjectMissing, VersionExpired, WriteConflict
+from tenure.integrations.kubernetes.runtime.api_errors import ObjectExists, ObjectMissing, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.resource_types import Object, version_of
-from tenure.integrations.vmpool.cells.cell_requests import CellRequests
+from tenure.integrations.vmpool.cells.cell_requests import CellRequests, reading_history
 from tenure.integrations.vmpool.cells.cell_store import (
     ADDRESS,
     AddressLook,
@@ -38,7 +38,7 @@ from tenure.integrations.vmpool.pool_errors import (
     PoolWriteRefused,
 )
 from tenure.integrations.vmpool.vm_pool_settings import LARGEST_CONFIG_MAP
-from tenure.kernel.errors import Conflict, CursorExpired
+from tenure.kernel.errors import Conflict
 
 SHARD_LABEL, COUNT_LABEL = "tenure.dev/shards-of", "tenure.dev/shards"
 MARK = "mark"
@@ -74,7 +74,7 @@ class ShardCells:
     """The shards as they were last seen: a swap begins with them, and reads if they are old."""
     _turns: dict[int, asyncio.Lock] = field(default_factory=dict, repr=False)
     _waiting: dict[int, list["_Swap"]] = field(default_factory=dict, repr=False)
-    """Swaps by shard, in order of arrival; the caller whose turn it is writes all of them."""
+    """Swaps by shard, in order of arrival; the caller whose turn it is writes all of its kind (``needs_check``)."""
     _is_checked: bool = False
 
     @cached_property
@@ -97,13 +97,13 @@ class ShardCells:
         """Write cells of one shard, all in one write, which callers of one process share."""
         [shard] = {self._shard(change.name) for change in changes}
         await self._check_count()
-        swap = _Swap(changes, asyncio.get_running_loop().create_future())
+        swap = _Swap(changes, self.requests.needs_check(), asyncio.get_running_loop().create_future())
         waiting = self._waiting.setdefault(shard, [])
         waiting.append(swap)
         try:
             async with self._turns.setdefault(shard, asyncio.Lock()):
                 if not swap.answer.done():
-                    await self._swap_waiting(shard)
+                    await self._swap_waiting(shard, swap)
             return await swap.answer
         finally:
             if swap in waiting:
@@ -111,25 +111,29 @@ class ShardCells:
             if not swap.answer.cancel():
                 swap.answer.exception()  # a caller that has left hears of none
 
-    async def _swap_waiting(self, shard: int) -> None:
-        """Do what waits for a shard. What an error leaves undone waits for the turn of its own caller."""
+    async def _swap_waiting(self, shard: int, own: "_Swap") -> None:
+        """Do what waits for a shard until the caller's own swap, the oldest of its kind, is answered.
+
+        What is left then waits for the turn of its own caller: its error is nobody else's. Nor does one caller send
+        the swap of another one that needs a check, since that is asked only for the caller whose turn it is.
+        """
         tried = 0
-        while swaps := [each for each in self._waiting[shard] if not each.answer.done()]:
+        while not own.answer.done():
+            waiting = [each for each in self._waiting[shard] if not each.answer.done()]
+            swaps = [each for each in waiting if each.needs_check == own.needs_check]
             is_fresh = tried > 0 or shard not in self._known
             object = await self._read(shard) if is_fresh else self._known[shard]
             going, is_clear = _judged(object, swaps, is_fresh=is_fresh)
             if not is_clear:
                 tried += 1  # what this process knew of the shard is old
                 continue
-            if not going:
-                continue
+            if own.answer.done():
+                return
             try:
                 await self._write_swaps(shard, object, going)
-                tried = 0
             except (WriteConflict, ObjectExists, ObjectMissing):
                 tried += 1
                 await self._pause(shard, tried)
-        self._waiting[shard].clear()
 
     async def _write_swaps(self, shard: int, object: Object | None, swaps: Sequence["_Swap"]) -> None:
         """Write swaps together; where that is too large, the first of them alone."""
@@ -182,7 +186,7 @@ class ShardCells:
         past = {**query, "resourceVersion": str(after), "resourceVersionMatch": "Exact"}
         upto = await self._light_beacon()
         found: list[CellEvent] = []
-        try:
+        with reading_history(after):
             listed = await self.client.get(CONFIG_MAP.path(self.namespace), past)
             before = {each["metadata"]["name"]: _texts(each) for each in listed["items"] or ()}
             watched = {**query, "watch": "1", "resourceVersion": str(after)}
@@ -197,8 +201,6 @@ class ShardCells:
                     before[object["metadata"]["name"]] = _texts(object)
                     if version_of(object) >= upto or len(found) >= limit:
                         break
-        except VersionExpired as error:
-            raise CursorExpired(after, after + 1) from error
         return found
 
     async def _check_count(self) -> None:
@@ -298,6 +300,8 @@ class _Swap:
     """A swap that waits for its shard to be written."""
 
     changes: Sequence[CellChange]
+    needs_check: bool
+    """Whether its caller's writes are checked, as those of a mover (``CellRequests.needs_check``)."""
     answer: "asyncio.Future[dict[str, StoredCell]]"
 
     def answered(self, cells: dict[str, StoredCell]) -> None:
@@ -374,7 +378,7 @@ def _watched(said: Mapping[str, object]) -> Object | None:
     object = said["object"]
     assert isinstance(object, dict)
     if said["type"] == "ERROR":
-        raise VersionExpired(int(object.get("code") or 0), "Expired", str(object.get("message")))
+        raise error_of(int(object.get("code") or 500), object)
     return {**object, "data": {}} if said["type"] == "DELETED" else object if "data" in object else None
 
 

@@ -269,7 +269,7 @@ class BookPlace:
             if not problem or stored.text is None:
                 return None
             at = now()
-            copy = await self.book.keep_copy(f"broken-{at:%Y%m%dt%H%M%Sz}", stored.text)
+            copy = await self.book.keep_copy(f"broken-{at:%Y%m%dt%H%M%S%fz}", stored.text)
             line = HistoryLine(at, "repair", "", "", node_name)
             try:
                 await self.book.write_notes(write_notes(PoolNotes().with_line(line)), stored)

@@ -42,6 +42,7 @@ LOOK_EVERY_S = 0.2
 
 
 _MOVES: ContextVar[bool] = ContextVar("moves", default=False)
+"""Whether a task moves the pool; other calls of this process need no Lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +277,7 @@ class PoolPlaces:
             raise Invalid(NO_CLIENT, field="client")
         if mode == "configmap":
             return ConfigMapPlace(self.client, settings, observer, self.tally, self.follow)
-        requests = CellRequests(settings.operation_timeout_s, settings.schedule, self._check_mover)
+        requests = CellRequests(settings.operation_timeout_s, settings.schedule, self._check, _MOVES.get)
         root = pool_root(settings.config_map_name if not epoch else f"{settings.config_map_name}.e{epoch}")
         if mode == "per-ip":
             cells = CellAllocations(ObjectCells(self.client, settings.namespace, root, requests))
@@ -299,11 +300,6 @@ class PoolPlaces:
             yield
         finally:
             _MOVES.reset(before)
-
-    def _check_mover(self) -> None:
-        """Call ``check`` for the writes of a mover; other calls of this process need no Lease."""
-        if _MOVES.get():
-            self.check()
 
     def _check(self) -> None:
         """Call ``check`` as it is at that moment: it changes while this process has the Lease."""
