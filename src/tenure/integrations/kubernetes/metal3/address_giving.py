@@ -128,9 +128,8 @@ class AddressGiving:
                 self.caches.records.end_pick(record, claim)
 
     async def _give_batch(self, view: PoolView, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> None:
-        named = await asyncio.gather(*(self._name(record, claim, position) for claim, position in takes))
         chosen = []
-        for claim, position in named:
+        for claim, position in await self._named(record, takes):
             if claim is None or not self._is_there(claim):
                 continue  # it changed meanwhile, or it went
             # Asked again: while claims were named, another holder may have come, or the pool have been changed.
@@ -176,15 +175,20 @@ class AddressGiving:
         await all_of(away)
         return granted
 
-    async def _name(self, record: PoolRecord, claim: Object, position: int) -> tuple[Object | None, int]:
-        """Write the address on a claim that names it first; return the claim, or nothing if it changed meanwhile."""
-        if has_finalizer(claim) and not is_named_first(claim, position):
-            return claim, position
+    async def _named(self, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> list[tuple[Object | None, int]]:
+        """Write their addresses on claims that name them first; one that changed meanwhile is nothing in its place."""
+        first = [take for take in takes if not has_finalizer(take[0]) or is_named_first(*take)]
+        claims = await asyncio.gather(*(self._name(record, *take) for take in first))
+        named = {uid_of(claim): written for (claim, _), written in zip(first, claims, strict=True)}
+        return [(named.get(uid_of(claim), claim), position) for claim, position in takes]
+
+    async def _name(self, record: PoolRecord, claim: Object, position: int) -> Object | None:
+        """Write an address on a claim; return the claim, or nothing if it changed meanwhile."""
         try:
-            return await self.claims.name_address(claim, position), position
+            return await self.claims.name_address(claim, position)
         except (ApiError, ApiUnreachable) as error:
             self.failed(record, claim, error)
-            return None, position
+            return None
 
     def _is_to_be_had(self, view: PoolView, record: PoolRecord, claim: Object, position: int) -> bool:
         """Return whether a claim can have what was decided on: nobody got it meanwhile, and the pool still gives it."""

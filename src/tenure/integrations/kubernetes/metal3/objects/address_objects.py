@@ -15,12 +15,11 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
 from tenure.integrations.kubernetes.metal3.objects.pool_kinds import POOL_KINDS, pool_id_of
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, read_subnet, unmapped
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import PoolSpec, position_in, read_subnet
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, guarded
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of
-from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import AddressRange
-from tenure.kernel.errors import Invalid
 
 
 def address_name(name_prefix: str, position: int) -> str:
@@ -37,11 +36,8 @@ def named_position(name_prefix: str, name: str) -> int | None:
     groups = written.replace("-", ":")
     # A name ends without the hyphens of an address that ends in colons.
     for guess in (written.replace("-", "."), groups, f"{groups}:", f"{groups}::"):
-        try:
-            position = unmapped(parse_address(guess))
-        except Invalid:
-            continue
-        if address_name(name_prefix, position) == name:
+        position = position_in(guess)
+        if position is not None and address_name(name_prefix, position) == name:
             return position
     return None
 
@@ -54,10 +50,7 @@ def object_name(pool: PoolId, spec: PoolSpec, claim: Object, position: int) -> s
 
 def position_of(address: Object) -> int | None:
     """Return where an address object is; nothing, if its text is no address."""
-    try:
-        return unmapped(parse_address(text(address, "spec", "address")))
-    except Invalid:
-        return None
+    return position_in(text(address, "spec", "address"))
 
 
 def pool_of(address: Object) -> PoolId | None:

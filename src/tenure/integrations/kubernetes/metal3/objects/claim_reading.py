@@ -17,7 +17,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     finalizers_of,
     text,
 )
-from tenure.integrations.kubernetes.metal3.objects.pool_spec import unmapped
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import position_in
 from tenure.integrations.kubernetes.runtime.resource_types import Object, key_of, uid_of
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import AddressRange, parse_range
@@ -76,10 +76,7 @@ class RangeWish:
 
 def own_address(claim: Object) -> int | None:
     """Return the address that was picked for a claim, here or where it was moved from; rubbish counts as none."""
-    try:
-        return unmapped(parse_address(annotations_of(claim).get(OWN_ADDRESS, "")))
-    except Invalid:
-        return None
+    return position_in(text(claim, "metadata", "annotations", OWN_ADDRESS))
 
 
 def is_fit_to_move(claim: Object, position: int | None) -> bool:
