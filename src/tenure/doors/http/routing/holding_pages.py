@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from tenure.doors.http.routing.pages import Paged
 from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.digits import LONGEST_STORED, read_digits
 from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.names import shown
@@ -107,12 +108,13 @@ async def list_everywhere(
 
 
 def _cursor(after: str | None) -> tuple[int, str]:
-    number, slash, address = (after or "0/").partition("/")
-    if not slash or not (number.isascii() and number.isdecimal()) or len(number) > 18:
+    said, slash, address = (after or "0/").partition("/")
+    number = read_digits(said, longest=LONGEST_STORED)
+    if not slash or number is None:
         raise Invalid(f"after: {shown(after)} is no cursor of this list", field="after")
     if address:
         parse_address(address, field="after")
-    return int(number), address
+    return number, address
 
 
 def _page(items: list[Holding], after: str | None) -> responses.Page[responses.Holding]:
