@@ -4,6 +4,7 @@ import ast
 import re
 import statistics
 import subprocess
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,8 @@ GENERATED: set[str] = set()
 
 LONGEST_FUNCTION, P90_FUNCTION, MEDIAN_FUNCTION = 60, 25, 8
 
+PRIVATE = re.compile(r"^(?:async )?(?:def |class )?(_[A-Za-z]\w*)(?=\(|:| =)", re.MULTILINE)
+"""A function, class or constant for its own module only."""
 DOCSTRING = re.compile(r'(\s*#.*\n)*\s*r?"""')
 MACHINE_FOLDERS = ("home", "root", "Users", "mnt", "work", "opt", "var/tmp", "tmp")
 MACHINE_PATH = re.compile(rf"""(?:^|[\s"'(=:`])/(?:{"|".join(MACHINE_FOLDERS)})/[\w.-]+""")
@@ -91,6 +94,18 @@ def test_every_module_with_something_in_it_says_what_it_is() -> None:
     silent = [name for name, text in texts.items() if text.strip() and not DOCSTRING.match(text)]
 
     assert silent == []
+
+
+def test_nothing_private_is_left_over() -> None:
+    alone = [
+        f"{name_of(path)}: {name}"
+        for path in written("src/")
+        for words in [Counter(re.findall(r"\w+", path.read_text("utf-8")))]
+        for name in PRIVATE.findall(path.read_text("utf-8"))
+        if words[name] == 1
+    ]
+
+    assert alone == []
 
 
 def test_there_is_no_room_for_odds_and_ends() -> None:

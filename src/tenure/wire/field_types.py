@@ -17,7 +17,6 @@ from tenure.service.allocator.claim import REACHES
 
 LARGEST = (1 << 63) - 1
 A_YEAR_S = 366 * 86400
-MANY = 10_000
 
 _DARK = r"\x00-\x1f\x7f"
 """Control characters; what else is not printable is refused as well, but has no short pattern."""

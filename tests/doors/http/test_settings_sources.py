@@ -56,6 +56,9 @@ def test_every_setting_can_be_said_in_all_three_places(name: str, tmp_path: Path
     [
         ({"port": "http"}, {}, "", "--port: a whole number is needed"),
         ({"port": "65536"}, {}, "", "--port: a whole number from 0 to 65535"),
+        ({"port": "1" * 400}, {}, "", "--port: a whole number from 0 to 65535"),
+        ({"port": "1" * 5000}, {}, "", "--port: a whole number is needed"),
+        ({"grace_s": "1" * 400}, {}, "", "--grace-s: a number is needed"),
         ({"grace_s": "nan"}, {}, "", "--grace-s: a number is needed"),
         ({"log": "xml"}, {}, "", "--log: console or json is needed"),
         ({}, {"TENURE_SERVE_PROT": "1"}, "", "TENURE_SERVE_PROT: no setting goes by that name"),
@@ -64,6 +67,8 @@ def test_every_setting_can_be_said_in_all_three_places(name: str, tmp_path: Path
         ({}, {}, "prot = 1", "prot: no setting goes by that name; did you mean port?"),
         ({}, {}, "body_s = 1", "it belongs under [limits]"),
         ({}, {}, "port = '1'\nport = 2", "is not TOML"),
+        ({}, {}, f"port = {'1' * 5000}", "is not TOML"),
+        ({}, {}, f"[limits]\nrequests_per_s = {'1' * 400}", "limits.requests_per_s: a number is needed"),
         ({}, {}, "limits = 3", "limits: a table is needed"),
         ({}, {}, "[limits]\nbody_bytes = true", "limits.body_bytes: a whole number is needed"),
         ({}, {}, "host = 7", "host: text is needed"),

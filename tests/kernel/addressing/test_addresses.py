@@ -13,6 +13,7 @@ from tenure.kernel.addressing.addresses import (
     is_v6,
     key,
     parse_address,
+    parse_unit,
     position,
     width,
 )
@@ -103,6 +104,22 @@ def test_the_ends_of_a_family_are_its_span(text: str) -> None:
 def test_what_is_not_an_address_is_refused_with_its_field(wrong: object) -> None:
     with pytest.raises(Invalid, match="gateway") as refusal:
         parse_address(wrong, field="gateway")  # type: ignore[arg-type]
+
+    assert refusal.value.field == "gateway"
+    assert len(str(refusal.value)) < 400
+
+
+@pytest.mark.parametrize("text", ["192.0.2.1", "192.0.2.1/0", "192.0.2.1/32", "2001:db8::/64", "2001:db8::/0128"])
+def test_the_length_that_is_said_with_an_address_is_read_with_it(text: str) -> None:
+    address, _, length = text.partition("/")
+
+    assert parse_unit(text) == (parse_address(address), int(length) if length else None)
+
+
+@pytest.mark.parametrize("length", ["", "33", "-1", "+8", "1_0", " 8", "٨", "8/8", "1" * 5000, "0" * 5000], ids=shown)
+def test_what_is_not_a_length_is_refused_with_its_field(length: str) -> None:
+    with pytest.raises(Invalid, match="is not a length of IPv4") as refusal:
+        parse_unit(f"192.0.2.1/{length}", field="gateway")
 
     assert refusal.value.field == "gateway"
     assert len(str(refusal.value)) < 400

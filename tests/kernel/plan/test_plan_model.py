@@ -16,7 +16,6 @@ from tenure.kernel.plan.plan_model import (
     Network,
     Subnet,
     address_text,
-    describe_block,
     usual_keep_back,
 )
 from tests.kernel.plans import net1, network
@@ -94,8 +93,6 @@ def test_unknown_names_are_told_by_kind() -> None:
         assert (refusal.value.kind, refusal.value.name, refusal.value.field) == (kind, "x", kind)
 
 
-def test_blocks_and_addresses_are_written_for_people() -> None:
-    assert describe_block(network(net1()).subnet("subnet1")) == "subnet subnet1"
-    assert describe_block(Subnet(parse_cidr("10.0.0.0/8"), "u")) == "subnet 10.0.0.0/8"
+def test_addresses_are_written_for_people() -> None:
     assert address_text(None) is None
     assert address_text(base) == "10.0.0.0"

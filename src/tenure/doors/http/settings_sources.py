@@ -73,7 +73,7 @@ def _of_file(file: str, own: Mapping[str, Field], limits: Mapping[str, Field]) -
         document = tomllib.loads(Path(file).read_text("utf-8"))
     except OSError as error:
         raise Invalid(f"--config: {file}: {error.strerror}", field="config") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also plain ones, of numbers of thousands of digits
         raise Invalid(f"--config: {file} is not TOML: {error}", field="config") from None
     inner = document.pop(TABLE, {})
     if not isinstance(inner, dict):
@@ -118,13 +118,13 @@ def _yes_or_no(value: Any, place: str, name: str) -> bool:
 def _number(field: Field, value: Any, place: str) -> float:
     least, most = field.metadata["least"], field.metadata["most"]
     kind, needed = (int, "a whole number") if field.type is int else (float, "a number")
-    if isinstance(value, str):
+    if isinstance(value, str) or type(value) is int:
         try:
             value = kind(value)
-        except ValueError:
+        except (ValueError, OverflowError):  # a float has no room for an int of 400 digits
             raise Invalid(f"{place}: {needed} is needed, not {shown(value)}", field=field.name) from None
     # Python counts a bool as an int, so `port = true` in the file would be port 1.
-    if isinstance(value, bool) or not isinstance(value, int | kind) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, kind) or (kind is float and not math.isfinite(value)):
         raise Invalid(f"{place}: {needed} is needed, not {shown(value)}", field=field.name)
     if (least is not None and value < least) or (most is not None and value > most):
         span = f"at least {least:g}" if most is None else f"from {least:g} to {most:g}"

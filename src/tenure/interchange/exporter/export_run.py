@@ -18,6 +18,7 @@ async def export_csv(
     ledger: AsyncLedger, *, network: str | None = None, progress: Progress | None = None
 ) -> AsyncIterator[str]:
     """Write the holdings of a network, or of all, as a table."""
+    await check_there(ledger, network)
     yield header_row()
     async for page in holding_pages(ledger, network, progress):
         yield "".join(holding_row(holding) for holding in page)
@@ -27,10 +28,8 @@ async def export_json(
     ledger: AsyncLedger, *, network: str | None = None, progress: Progress | None = None
 ) -> AsyncIterator[str]:
     """Write the plan and the holdings of a network, or of all: reading it back gives the same."""
+    await check_there(ledger, network)
     yield f'{{"format": "{FORMAT}", "version": {VERSION},\n "spaces": ['
-    if network is not None:
-        # Raises where there is no such network: the export would otherwise be an empty one.
-        await ledger.network(network)
     between = "\n"
     for space in await ledger.spaces():
         chosen = [each for each in space.networks.values() if network in (None, each.name)]
@@ -44,6 +43,12 @@ async def export_json(
         yield between + ",\n".join(f"  {holding_text(holding)}" for holding in page)
         between = ",\n"
     yield "]}\n"
+
+
+async def check_there(ledger: AsyncLedger, network: str | None) -> None:
+    """Raise NotFound unless there is such a network, if one is named: before anything of an export is written."""
+    if network is not None:
+        await ledger.network(network)
 
 
 async def holding_pages(

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from tenure.interchange.exporter.export_run import holding_pages
+from tenure.interchange.exporter.export_run import check_there, holding_pages
 from tenure.interchange.formats.netbox_reader import GLOBAL
 from tenure.interchange.formats.netbox_records import ADDRESSES, PREFIXES, RANGES
 from tenure.interchange.formats.source_items import Progress
@@ -33,6 +33,7 @@ async def export_netbox(
     """Write one of NetBox's three tables: ``prefixes``, ``ip-ranges`` or ``ip-addresses``."""
     if table not in TABLES:
         raise Invalid(f"table: {shown(table)} is none of {', '.join(TABLES)}", field="table")
+    await check_there(ledger, network)
     if table == ADDRESSES:
         yield written_row(["address", "vrf", "status", "dns_name", "description"])
         async for page in holding_pages(ledger, network, progress):

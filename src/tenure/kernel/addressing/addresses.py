@@ -8,6 +8,7 @@ so ranges, free sets and stores need no case for the family.
 import enum
 import ipaddress
 
+from tenure.kernel.digits import read_digits
 from tenure.kernel.errors import Invalid
 
 V4_BASE = 4 << 32
@@ -86,10 +87,11 @@ def parse_unit(value: AddressLike, *, field: str = "address") -> tuple[int, int 
         return parse_address(value, field=field), None
     address, _, said = value.partition("/")
     place = parse_address(address, field=field)
-    if not (said.isascii() and said.isdigit() and int(said) <= width(place)):
+    length = read_digits(said)
+    if length is None or length > width(place):
         reason = f"{said[:80]!r} is not a length of {family_name(place)}, which is a number up to {width(place)}"
         raise Invalid(f"{field}: {reason}", field=field)
-    return place, int(said)
+    return place, length
 
 
 def named_unit_text(place: int, length: int | None) -> str:

@@ -16,6 +16,7 @@ from tenure.kernel.addressing.addresses import (
     parse_address,
     width,
 )
+from tenure.kernel.digits import read_digits
 from tenure.kernel.errors import Invalid
 
 NetworkLike = str | ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -193,7 +194,7 @@ def _checked(first: int, last: int, field: str) -> AddressRange:
 
 
 def _whole_number(text: str, field: str) -> int:
-    # 2**128 has 39 digits. ``isdigit`` alone also takes the digits of other scripts.
-    if not (text.isascii() and text.isdigit() and len(text) <= 39):
+    number = read_digits(text)
+    if number is None:
         raise Invalid(f"{field}: {text[:40]!r} is not a number of addresses", field=field)
-    return int(text)
+    return number

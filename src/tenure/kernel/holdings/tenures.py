@@ -10,6 +10,7 @@ from datetime import datetime
 
 from tenure.kernel.addressing.addresses import format_address, unit_text
 from tenure.kernel.holdings.actor import asker_of, asker_text
+from tenure.kernel.holdings.deadlines import COOLED_OFF, DEADLINE
 from tenure.kernel.holdings.holding_model import Change, NetworkId, Row, SpaceId, State, moment
 from tenure.kernel.holdings.log_entries import BEGAN_BY
 from tenure.kernel.names import Owner
@@ -26,7 +27,7 @@ class Ending(enum.StrEnum):
     DEADLINE = "deadline passed"
 
 
-BECAUSE = {"deadline": Ending.DEADLINE, "cancelled": Ending.CANCELLED}
+BECAUSE = {DEADLINE: Ending.DEADLINE, "cancelled": Ending.CANCELLED}
 """How the log tells that nobody released what was released."""
 
 
@@ -207,7 +208,7 @@ class _Past:
             self._cooling[change.generation] = len(self.ended)
             cooling = _optional_moment(change.details.get("until_us"))
             self.ended.append(replace(self._over(change, Ending.COOLING), deadline=cooling))
-        elif change.verb == "release" and because != "cooled off":
+        elif change.verb == "release" and because != COOLED_OFF:
             self.ended.append(self._over(change, BECAUSE.get(because, Ending.RELEASED)))
         # Where a trim dropped the ``cool`` entry, there is no tenure to complete.
         elif change.verb == "release" and change.generation in self._cooling:

@@ -82,13 +82,7 @@ class NetworkDraft:
         try:
             return self.around(wanted)
         except NotFound:
-            reserved = [
-                (key, subnet)
-                for key, subnet in self._subnets.items()
-                if any(
-                    kept.range.overlaps(wanted) and not subnet.cidr.range.covers(kept.range) for kept in subnet.reserved
-                )
-            ]
+            reserved = [(key, subnet) for key, subnet in self._subnets.items() if _keeps_outside(subnet, wanted)]
             if len(reserved) != 1:
                 raise
             return reserved[0]

@@ -293,11 +293,6 @@ class Configuration:
         return False
 
 
-def describe_block(subnet: Subnet) -> str:
-    """Name a subnet for people."""
-    return f"subnet {subnet.name or subnet.cidr}"
-
-
 def address_text(position: int | None) -> str | None:
     """Write an optional position."""
     return None if position is None else format_address(position)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tenure
+from tenure.doors.cli.commands.export import FORMATS
 from tenure.doors.cli.output.json_keys import COPY
 from tenure.wiring import without_secrets
 from tests.doors.cli.site import Site
@@ -97,6 +98,14 @@ def test_an_export_is_written_to_a_file_or_to_the_pipe(site: Site, format: str, 
     assert told == {"file": "out.txt", "format": format}
     assert (site.folder / "out.txt").read_text("utf-8").splitlines() == piped.splitlines()
     assert list(site.folder.glob(".*part")) == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_export_of_a_network_that_is_not_there_writes_nothing(site: Site, format: str) -> None:
+    result = site.call("export", "--format", format, "--network", "nowhere")
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "nowhere" in result.stderr
 
 
 def test_a_broken_export_leaves_the_old_file(site: Site) -> None:

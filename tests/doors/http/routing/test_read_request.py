@@ -60,6 +60,9 @@ BODIES: dict[str, tuple[bytes, bytes, int, str]] = {
         RELEASE, b'{"owner": "vm/a", "address": "192.0.2.9", "generation": -1}', 422, "generation",
     ),
     "an address that is none": (RELEASE, b'{"owner": "vm/a", "address": "192.0.2.256"}', 422, "address"),
+    "an address with a length of 5000 digits": (
+        ALLOCATE, b'{"owner": "vm/a", "address": "192.0.2.9/' + b"1" * 5000 + b'"}', 422, "address",
+    ),
     "an address with a zone": (RELEASE, b'{"owner": "vm/a", "address": "fe80::1%eth0"}', 422, "address"),
     "half a surrogate pair": (ALLOCATE, b'{"owner": "vm/a", "labels": {"a": "\\ud800 "}}', 400, "body"),
     "what is not UTF-8": (ALLOCATE, b'{"owner": "vm/\xff"}', 400, "body"),

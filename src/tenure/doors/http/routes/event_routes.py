@@ -11,6 +11,7 @@ from tenure.doors.http.routing.log_filter import Filter, WantedChanges
 from tenure.doors.http.routing.principal import Need
 from tenure.doors.http.routing.read_request import Receive, Send
 from tenure.doors.http.routing.send_response import ALWAYS, STREAM
+from tenure.kernel.digits import LONGEST_STORED, read_digits
 from tenure.kernel.errors import Invalid
 from tenure.wire import responses
 
@@ -67,9 +68,10 @@ def _last_id(call: Call) -> int | None:
     text = call.headers.get(LAST_ID, b"").decode("latin-1").strip()
     if not text:
         return None
-    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+    number = read_digits(text, longest=LONGEST_STORED)
+    if number is None:
         raise Invalid(f"Last-Event-ID: the number of a change is needed, not {text[:80]!r}", field="Last-Event-ID")
-    return int(text)
+    return number
 
 
 def _head(call: Call) -> list[tuple[bytes, bytes]]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 
 from tenure.doors.http.routing.endpoint import Call
+from tenure.kernel.digits import LONGEST_STORED, read_digits
 from tenure.kernel.errors import Conflict, NotOwner
 from tenure.kernel.holdings.fingerprint import mark_of
 from tenure.kernel.holdings.holding_model import Holding, Paper
@@ -121,10 +122,10 @@ async def applied(call: Call, operations: list[Operation]) -> list[object]:
 def _expectation(if_match: str, network: str) -> Expect:
     # From the right: an imported network keeps its uuid, which may be any name, and have dots.
     uuid, _, serial = _bare(if_match).rpartition(".")
-    # Stores keep numbers in 64 bits; 18 digits always fit.
-    if not (serial.isascii() and serial.isdecimal()) or len(serial) > 18 or not uuid:
+    number = read_digits(serial, longest=LONGEST_STORED)
+    if number is None or not uuid:
         raise no_etag(if_match, "network")
-    return Expect(network=network, serial=int(serial), uuid=uuid)
+    return Expect(network=network, serial=number, uuid=uuid)
 
 
 def expected_holding(if_match: str, holding: Holding) -> list[Operation]:
@@ -132,11 +133,12 @@ def expected_holding(if_match: str, holding: Holding) -> list[Operation]:
     given = _bare(if_match)
     if given == ANY:
         return []
-    generation, _, mark = given.rpartition(".")
-    if not (generation.isascii() and generation.isdecimal()) or len(generation) > 18 or not mark.isalnum():
+    said, _, mark = given.rpartition(".")
+    generation = read_digits(said, longest=LONGEST_STORED)
+    if generation is None or not mark.isalnum():
         raise no_etag(if_match, "holding")
     address, owner = holding.address, holding.owner
-    return [ExpectHolding(network=holding.network, address=address, owner=owner, generation=int(generation), mark=mark)]
+    return [ExpectHolding(network=holding.network, address=address, owner=owner, generation=generation, mark=mark)]
 
 
 def no_etag(if_match: str, kind: str) -> PreconditionFailed:

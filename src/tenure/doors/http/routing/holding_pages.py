@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from tenure.doors.http.routing.pages import Paged
 from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.digits import LONGEST_STORED, read_digits
 from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.names import shown
@@ -57,6 +58,14 @@ async def list_owned(ledger: AsyncLedger, network: str, wanted: OwnedHoldings) -
 
 async def list_page(ledger: AsyncLedger, network: str, wanted: HoldingsQuery) -> responses.Page[responses.Holding]:
     """Read one page; with filters it may be shorter than asked for, and still have a next."""
+    page, _ = await _looked_through(ledger, network, wanted, MOST_LOOKED_AT)
+    return page
+
+
+async def _looked_through(
+    ledger: AsyncLedger, network: str, wanted: HoldingsQuery, most_looked_at: int
+) -> tuple[responses.Page[responses.Holding], int]:
+    """Return one page of a network, and at how many holdings it looked."""
     fits = _filter(wanted)
     after = wanted.after
     items: list[Holding] = []
@@ -68,15 +77,15 @@ async def list_page(ledger: AsyncLedger, network: str, wanted: HoldingsQuery) ->
         looked += len(page)
         for holding in page:
             if len(items) == wanted.limit:
-                return _page(items, after)
+                return _page(items, after), looked
             if fits is None or fits(holding):
                 items.append(holding)
             # The last address: a prefix reaches beyond its first one.
             after = holding.last_address
         if len(page) < most:
-            return _page(items, None)
-        if looked >= MOST_LOOKED_AT:
-            return _page(items, after)
+            return _page(items, None), looked
+        if looked >= most_looked_at:
+            return _page(items, after), looked
 
 
 async def list_everywhere(
@@ -91,15 +100,17 @@ async def list_everywhere(
     every = [network for network in await ledger.networks() if own is None or network.id in own]
     networks = sorted(every, key=lambda network: network.id)
     items: list[responses.Holding] = []
-    for looked, network in enumerate(each for each in networks if each.id >= start):
-        if len(items) == wanted.limit or looked == MOST_NETWORKS:
+    looked = 0
+    for place, network in enumerate(each for each in networks if each.id >= start):
+        if len(items) == wanted.limit or place == MOST_NETWORKS or looked >= MOST_LOOKED_AT:
             return responses.Page(items=items, next=f"{network.id}/")
         after = address if network.id == start and address else None
         part = msgspec.structs.replace(wanted, after=after, limit=wanted.limit - len(items))
         try:
-            page = await list_page(ledger, network.name, part)
+            page, here = await _looked_through(ledger, network.name, part, MOST_LOOKED_AT - looked)
         except NotFound:  # removed or renamed in this very moment
             continue
+        looked += here
         items.extend(page.items)
         if page.next is not None:
             return responses.Page(items=items, next=f"{network.id}/{page.next}")
@@ -107,12 +118,13 @@ async def list_everywhere(
 
 
 def _cursor(after: str | None) -> tuple[int, str]:
-    number, slash, address = (after or "0/").partition("/")
-    if not slash or not (number.isascii() and number.isdecimal()) or len(number) > 18:
+    said, slash, address = (after or "0/").partition("/")
+    number = read_digits(said, longest=LONGEST_STORED)
+    if not slash or number is None:
         raise Invalid(f"after: {shown(after)} is no cursor of this list", field="after")
     if address:
         parse_address(address, field="after")
-    return int(number), address
+    return number, address
 
 
 def _page(items: list[Holding], after: str | None) -> responses.Page[responses.Holding]:

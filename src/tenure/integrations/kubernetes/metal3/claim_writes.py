@@ -4,7 +4,6 @@ Each write names what was read, so a former leader that wakes can do no harm (KP
 a crash: whatever stands after it leads the next leader to the same end.
 """
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -47,8 +46,6 @@ from tenure.integrations.kubernetes.runtime.patches import (
 )
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, uid_of, version_of
 from tenure.kernel.addressing.addresses import format_address
-
-LOG = logging.getLogger(__name__)
 
 UNBLOCK: Step = {"op": "remove", "path": pointer("metadata", "annotations", BLOCK_MOVE)}
 

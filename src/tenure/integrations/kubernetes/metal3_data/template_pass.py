@@ -5,7 +5,6 @@ and the objects are the truth: the template's status only lists them.
 """
 
 import contextlib
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -44,8 +43,6 @@ from tenure.integrations.kubernetes.metal3_data.left_behind import LeftBehind, L
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ObjectExists
 from tenure.integrations.kubernetes.runtime.patches import Step, finalizer_steps, pointer
 from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of, uid_of
-
-LOG = logging.getLogger(__name__)
 
 NO_MACHINE = "Metal3Machine not found in owner references"
 LONGEST_LIST = 512

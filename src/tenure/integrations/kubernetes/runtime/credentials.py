@@ -90,7 +90,8 @@ def _check_files(place: str, named: str) -> None:
         except OSError as error:
             reason = f"{each} cannot be read: {error.strerror}; allow it, or name another kubeconfig"
             raise CredentialsMissing(reason) from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        # Of a date that is none, and of a number of thousands of digits, the parser raises a plain ValueError.
+        except (yaml.YAMLError, ValueError) as error:
             raise CredentialsMissing(f"{each} is no YAML: {_place_of(error)}; {CORRECT_IT}") from error
         if not isinstance(document, dict):
             raise CredentialsMissing(f"{each} is no kubeconfig: it has no clusters, users and contexts; {CORRECT_IT}")

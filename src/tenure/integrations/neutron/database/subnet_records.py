@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -114,11 +114,6 @@ def enter(session: Any, number: str) -> SubnetRecord:
     if row is None:
         raise NotFound("subnet", number)
     return record_of(row)
-
-
-def read_all(session: Any) -> Sequence[SubnetRecord]:
-    """Read all subnets, in the order of their numbers."""
-    return [record_of(row) for row in session.execute(TABLE.select().order_by(TABLE.c.id)).mappings()]
 
 
 def put(session: Any, record: SubnetRecord) -> SubnetRecord | None:

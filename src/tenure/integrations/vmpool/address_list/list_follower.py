@@ -6,7 +6,6 @@ the list before it decides; what has left the pool is held back. The watch is fo
 
 import asyncio
 import contextlib
-import logging
 from dataclasses import dataclass, field
 
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
@@ -15,8 +14,6 @@ from tenure.integrations.vmpool.pool_errors import PoolStateUnreadable
 from tenure.integrations.vmpool.state.pool_notes import PoolNotes
 from tenure.integrations.vmpool.state.state_repair import PoolLine
 from tenure.kernel.errors import Conflict, TenureError
-
-LOG = logging.getLogger(__name__)
 
 BEGINS_S, AGAIN_S = 1.0, 5.0
 """A process that lives for so long watches; and after so long a watch that has ended begins again."""

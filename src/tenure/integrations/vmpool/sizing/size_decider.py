@@ -8,7 +8,6 @@ however old its list is; only then its program removes it.
 
 import asyncio
 import itertools
-import logging
 import time
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
@@ -27,8 +26,6 @@ from tenure.integrations.vmpool.state.size_policy import SizePolicy
 from tenure.integrations.vmpool.state.sized_list import SizedList, VMWork
 from tenure.integrations.vmpool.vm_pool_settings import ENTRY_BYTES, LARGEST_CONFIG_MAP, object_beside
 from tenure.kernel.errors import Invalid, TenureError
-
-LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 

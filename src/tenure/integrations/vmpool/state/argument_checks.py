@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from tenure.integrations.vmpool.pool_errors import BadArgument
+from tenure.kernel.digits import read_digits
 from tenure.kernel.names import shown
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)?", re.ASCII)
@@ -52,9 +53,8 @@ def check_count(value: object, field: str, *, least: int = 0, most: int = LARGES
 
 def read_count(value: object, field: str, *, least: int = 0, most: int = LARGEST_COUNT) -> int:
     """Return a whole number that may be spelled as text, as the environment has it."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        return check_count(int(value), field, least=least, most=most)
-    return check_count(value, field, least=least, most=most)
+    number = read_digits(value, longest=9) if isinstance(value, str) else None
+    return check_count(value if number is None else number, field, least=least, most=most)
 
 
 def check_port(value: object, field: str = "port", *, least: int = 1) -> int:

@@ -309,6 +309,7 @@ def test_a_file_is_written_whole(worked: Site) -> None:
         (("--pool", "bm-v4=ledger:"), "is not of the form NAME=ADDRESS/PREFIX or NAME=ledger:NETWORK"),
         (("--host", "Rack 3"), "host: must be the name of an object"),
         (("--pool", "bm-v4=10.0.0.1/33"), "is not a length of IPv4"),
+        (("--pool", f"bm-v4=10.0.0.1/{'1' * 5000}"), "is not a length of IPv4"),
         (("--pool", "bm-v4=10.0.0.1/24,ntp=10.0.0.2"), "neither gateway=ADDRESS nor dns=ADDRESS"),
         (("--pool", "bm-v4=fd00::1/64"), "spec.networkData.networks.ipv4[0]: fd00::1 of the pool is of another family"),
         (("--index", "9223372036854775808"), "index: must be a number from 0 to 9223372036854775807"),

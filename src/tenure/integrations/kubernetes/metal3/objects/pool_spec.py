@@ -22,6 +22,7 @@ from tenure.kernel.addressing.addresses import (
     parse_address,
 )
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_range
+from tenure.kernel.digits import read_digits
 from tenure.kernel.errors import Invalid
 from tenure.kernel.picking.free_set import FreeSet
 from tenure.kernel.plan.plan_model import Policy
@@ -400,12 +401,12 @@ class WrittenSubnet(NamedTuple):
 
 def read_subnet(value: object, path: str, faults: list[SpecFault]) -> WrittenSubnet | None:
     """Read a network; what is none is noted."""
-    address, _, length = str(value).partition("/")
+    address, _, said = str(value).partition("/")
     try:
         written = parse_address(address)
         size = 128 if is_v6(written) else 32
-        # Python refuses to read numbers of thousands of digits, so the digits are counted first.
-        if not (length.isascii() and length.isdigit() and len(length) <= 3 and int(length) <= size):
+        length = read_digits(said, longest=3)
+        if length is None or length > size:
             raise Invalid("no length", field=path)
         if written in MAPPED:
             raise Invalid("IPv4 in IPv6 spelling", field=path)
@@ -413,9 +414,9 @@ def read_subnet(value: object, path: str, faults: list[SpecFault]) -> WrittenSub
         faults.append(SpecFault(path, value, "is not a valid subnet"))
         return None
     low = family_span(written)[0]
-    host_bits = size - int(length)
+    host_bits = size - length
     first = low + ((written - low) >> host_bits << host_bits)
-    return WrittenSubnet(written, AddressRange(first, first + (1 << host_bits) - 1), int(length))
+    return WrittenSubnet(written, AddressRange(first, first + (1 << host_bits) - 1), length)
 
 
 def _fault_of(start: int | None, end: int | None, subnet: WrittenSubnet | None) -> str:
