@@ -101,6 +101,8 @@ class ApiClient:
             connector=self._connector,
             timeout=self._timeout,
             headers={"User-Agent": self._agent},
+            # An API server sets no cookies; to look for some costs each request as much as its JSON.
+            cookie_jar=aiohttp.DummyCookieJar(),
         )
         return self
 

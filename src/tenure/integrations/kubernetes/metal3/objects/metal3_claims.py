@@ -31,7 +31,7 @@ class Metal3Claims(ClaimKind):
     def reference_of(self, claim: Object) -> Reference | None:
         """Return the pool of ``spec.pool``, which may name its kind and namespace, too; apiVersion does not count."""
         namespace = text(claim, "metadata", "namespace")
-        kind, name = (text(claim, "spec", "pool", part) for part in ("kind", "name"))
+        kind, name = text(claim, "spec", "pool", "kind"), text(claim, "spec", "pool", "name")
         if not name or kind not in ("", IP_POOL.kind):
             return None
         named = text(claim, "spec", "pool", "namespace") or namespace
@@ -43,7 +43,7 @@ class Metal3Claims(ClaimKind):
 
     def pool_of(self, address: Object) -> PoolId | None:
         """Return the pool of ``spec.pool``, which may be in another namespace."""
-        name, named = (text(address, "spec", "pool", part) for part in ("name", "namespace"))
+        name, named = text(address, "spec", "pool", "name"), text(address, "spec", "pool", "namespace")
         return PoolId(named or text(address, "metadata", "namespace"), name) if name else None
 
     def claim_of(self, address: Object) -> str:

@@ -5,9 +5,9 @@ from typing import Any
 
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import RESERVING, text
 from tenure.integrations.kubernetes.metal3.objects.listed_entries import listed_entries
+from tenure.integrations.kubernetes.metal3.objects.pool_spec import position_in
 from tenure.integrations.kubernetes.runtime.resource_types import Object
-from tenure.kernel.addressing.addresses import format_address, parse_address
-from tenure.kernel.errors import Invalid
+from tenure.kernel.addressing.addresses import format_address
 
 
 def reserved_in(pool: Object) -> dict[str, int]:
@@ -15,11 +15,8 @@ def reserved_in(pool: Object) -> dict[str, int]:
     found = {}
     for entry in _entries(pool):
         match entry:
-            case {"address": str(address), "uid": str(uid)}:
-                try:
-                    found[uid] = parse_address(address)
-                except Invalid:
-                    continue
+            case {"address": str(address), "uid": str(uid)} if (position := position_in(address)) is not None:
+                found[uid] = position
     return found
 
 
