@@ -59,11 +59,12 @@ def left_for_proof(items: Iterable[pytest.Item]) -> set[pytest.Item]:
 
 def _numbered(items: Iterable[pytest.Item], end: str) -> dict[pytest.Item, int]:
     """Number the sets of parameters of each test (up to ``[``), or the tests of each module (up to ``::``)."""
-    known: dict[str, dict[str, int]] = {}
+    known: dict[str, dict[object, int]] = {}
     numbers = {}
     for item in items:
         group = known.setdefault(item.nodeid.partition(end)[0], {})
-        name = item.nodeid.partition("[")[0] if end == "::" else item.nodeid
+        # By the item: those that schemathesis makes of one test have one name.
+        name = item.nodeid.partition("[")[0] if end == "::" else item
         numbers[item] = group.setdefault(name, len(group))
     return numbers
 

@@ -16,6 +16,7 @@ from tests.infrastructure.free_port import free_port
 from tests.integrations.vmpool.modes.mode_stage import ModeStage, mode_stage
 from tests.integrations.vmpool.modes.test_move_pool import check_free
 from tests.integrations.vmpool.pool_stage import SIX, PoolStage, entry, state_with
+from tests.scale import in_proof
 
 ZONED = "fe80::1%eth0"
 
@@ -130,7 +131,7 @@ async def test_a_move_that_has_not_arrived_is_taken_back(stage: PoolStage, tmp_p
         await check_free(pool)
 
 
-@pytest.mark.parametrize("mode", ["configmap", "per-ip"])
+@pytest.mark.parametrize("mode", ["per-ip", in_proof("configmap")])
 async def test_a_move_to_a_ledger_that_has_died_is_taken_back_and_the_log_says_what_it_could_not_be_told(
     stage: PoolStage, tmp_path: Path, mode: PoolMode, caplog: pytest.LogCaptureFixture
 ) -> None:
