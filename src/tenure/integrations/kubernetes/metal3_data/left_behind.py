@@ -70,7 +70,7 @@ class LeftBehind:
             is_due = wait_s <= 0 or is_terminating(left.object)
             if not is_due or not await self._is_released(left):
                 self._since.setdefault(key, {})[uid_of(left.object)] = since
-                self._add_after(key, max(wait_s, AGAIN_S))
+                self._add_after(key, AGAIN_S if is_due else wait_s)
 
     async def _is_released(self, left: LeftObject) -> bool:
         """Release an object; return whether the server let that be done. One that it refuses holds up no other."""
