@@ -3,9 +3,11 @@
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 import pytest
 
+from tenure.integrations.kubernetes.metal3.caches import followed_objects
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     CLUSTER_API_ADDRESS_FINALIZER,
     CLUSTER_API_CLAIM,
@@ -18,6 +20,7 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     PAUSED,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
+from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
 from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION, uid_of
 from tests.infrastructure.kube import KubeServer, private_kube
 from tests.integrations.kubernetes.cluster import install
@@ -300,9 +303,17 @@ def test_kd12_only_the_kinds_that_are_chosen_are_served(
         assert bool(user.get("c1").get("status")) is theirs
 
 
+class SoonDiscovered(DiscoveredGroup):
+    """A kind that is looked for every half second, so that a test need not wait for ten."""
+
+    def __init__(self, *words: Any) -> None:
+        super().__init__(*words, looks_every_s=0.5)
+
+
 @pytest.fixture
-def older_kube() -> Iterator[KubeServer]:
-    """Give a server without Cluster API's kinds; its tests are of the group ``private-kube``."""
+def older_kube(monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeServer]:
+    """Give a server without Cluster API's kinds, which are soon found; its tests are of the group ``private-kube``."""
+    monkeypatch.setattr(followed_objects, "DiscoveredGroup", SoonDiscovered)
     with private_kube() as server:
         install(server)
         yield server
