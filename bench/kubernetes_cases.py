@@ -59,8 +59,11 @@ MANY_HELD = 20_000
 """Addresses that a pool has handed out. Flatness is also measured where ``status.indexes`` is largest (KD15)."""
 HELD_COUNT = 2000
 """So many claims come while addresses are held: few last a second, and then one pause of the API server decides."""
-WARMED_UP = 500
-"""Addresses that the pool gives before the memory is noted: all code has run by then, whatever is held later."""
+FILLED_AT_ONCE = 2000
+"""So many claims come at once while a pool is filled."""
+WARMED_UP = FILLED_AT_ONCE
+"""Addresses that the pool gives before the memory is noted. All code has run by then, and for as many claims at a time
+as later: what a burst of claims takes, it takes once, and not for each address that is held."""
 MB_PER_10_000 = 30.0
 BURST_SHARE = 1.5
 """The slowest of a burst wait at most so many times as long as as many claims take at the usual rate (KD15)."""

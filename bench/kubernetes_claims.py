@@ -20,6 +20,7 @@ from bench.kubernetes_cases import (
     CLAIMS_CLUSTER_API,
     CLAIMS_HELD,
     CLAIMS_IN_CLUSTER,
+    FILLED_AT_ONCE,
     PEERS,
     WARMED_UP,
 )
@@ -43,7 +44,6 @@ IN_CLUSTER_POOL = ResourceType("ipam.cluster.x-k8s.io", "v1alpha2", "inclusterip
 RANGE = ("10.0.0.1", "10.0.255.254")
 SETTLED_S = 2.0
 """Claims that wait for their pool have been looked at by then."""
-FILLED_AT_ONCE = 2000
 PROBE = "probe"
 
 

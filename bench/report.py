@@ -70,7 +70,7 @@ NOTES = [
     "MB is what the cache added. Claims of one pool: they are there, then the pool comes; the time is from then until",
     "the last says which address it has, the operator's alone. Ours has its webhooks; Metal3's, which its own writes",
     "would have to pass, are left out. At once: created by a user with 32 tasks, the creation is in the time. Some",
-    "held: the pool is paused while 2,000 claims come; MB is what all addresses but the first 500 added. Client µs",
+    "held: the pool is paused while 2,000 claims come; MB is what all addresses but the first 2,000 added. Client µs",
     "and MB are the operator's, store µs those of the API server and etcd. Until named: ours writes the address on the",
     "claim when nothing waits; time and CPU until that is done, too. Peers write nothing after a claim is served.",
     "VM pools: so many nodes begin at once, each with so many allocations one after the other and connections of its",
