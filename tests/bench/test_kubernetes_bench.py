@@ -45,9 +45,9 @@ def test_the_bars_are_those_that_were_promised() -> None:
         ("kubernetes-claims-unthrottled", "rate"): (">=", 4.0),
         ("kubernetes-claims-burst", "p99_share"): ("<=", 1.5),
         ("kubernetes-claims-5000", "rate"): (">=", 0.8),
-        ("kubernetes-claims-5000", "peak_mb"): ("<=", 13.5),
+        ("kubernetes-claims-5000", "peak_mb"): ("<=", 9.0),
         ("kubernetes-claims-20000", "rate"): (">=", 0.8),
-        ("kubernetes-claims-20000", "peak_mb"): ("<=", 64.5),
+        ("kubernetes-claims-20000", "peak_mb"): ("<=", 60.0),
     }
 
 
