@@ -1,9 +1,8 @@
 """Cluster API's claims on an IPPool: cases F of the conformance list, C11, C16, C17, and what Metal3's claims have."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,8 @@ from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import (
     PAUSED,
 )
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
-from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.discovered_group import DiscoveredGroup, MakeGroup
 from tenure.integrations.kubernetes.runtime.resource_types import CUSTOM_RESOURCE_DEFINITION, uid_of
 from tests.infrastructure.kube import KubeServer, private_kube
 from tests.integrations.kubernetes.cluster import install
@@ -306,8 +306,8 @@ def test_kd12_only_the_kinds_that_are_chosen_are_served(
 class SoonDiscovered(DiscoveredGroup):
     """A kind that is looked for every half second, so that a test need not wait for ten."""
 
-    def __init__(self, *words: Any) -> None:
-        super().__init__(*words, looks_every_s=0.5)
+    def __init__(self, client: ApiClient, group: str, plural: str, versions: Sequence[str], make: MakeGroup) -> None:
+        super().__init__(client, group, plural, versions, make, looks_every_s=0.5)
 
 
 @pytest.fixture
