@@ -37,7 +37,7 @@ from tenure.integrations.kubernetes.runtime.resource_types import Object, uid_of
 
 @dataclass
 class ChangedPools:
-    """Enter changes of pools into their records. Cost: O(log n) a change, O(n log n) where the ``spec`` changes."""
+    """Enter changes of pools into their records. Cost: O(n) of what a pool lists; O(n log n) for another ``spec``."""
 
     objects: FollowedObjects
     records: PoolRecords
