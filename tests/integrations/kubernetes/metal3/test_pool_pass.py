@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 import pytest
 
 from tenure.integrations.kubernetes.metal3 import pool_pass, pool_writes
-from tenure.integrations.kubernetes.metal3.address_giving import BATCH
+from tenure.integrations.kubernetes.metal3.address_giving import AT_ONCE, BATCH, all_of
 from tenure.integrations.kubernetes.metal3.claim_decision import Action, PoolView, decide
 from tenure.integrations.kubernetes.metal3.ledger.pool_ledgers import PoolLedgers
 from tenure.integrations.kubernetes.metal3.ledger_state import LedgerAway
@@ -1268,16 +1269,17 @@ async def test_a_claim_that_goes_while_its_ledger_is_asked_to_hold_what_it_has_l
     assert ledgers.held == set()
 
 
-@pytest.mark.parametrize("answers", [[], [LedgerAway("the ledger is away")]])
+@pytest.mark.parametrize("is_away", [False, True])
 async def test_kd6_a_claim_that_got_its_finalizer_for_a_ledger_names_its_address_before_it_gets_it(
-    answers: list[Exception],
+    is_away: bool,
 ) -> None:
     """Nothing says to a move that it should wait for such a claim; also where the ledger answers only later."""
     stage, found = Stage(), list[tuple[bool, bool]]()
+    errors = [LedgerAway("the ledger is away")] * is_away
 
     def asked() -> None:
-        if answers:
-            raise answers.pop()
+        if errors:
+            raise errors.pop()
 
     def looks(method: str, kind: ResourceType, object: Object) -> None:
         claim = stage.objects["ipclaims", "c"]
@@ -1289,9 +1291,25 @@ async def test_kd6_a_claim_that_got_its_finalizer_for_a_ledger_names_its_address
     await stage.settle()
 
     assert found[0] == (False, False)
-    assert found[1:-1] in ([(True, False)], [(True, False)] * 2), "its name, behind what it says while it waits"
+    assert found[1:-1] == [(True, False)] * (1 + is_away), "its name, behind what it says while it waits"
     assert found[-1] == (True, True)
     assert stage.status("c")["address"]["name"] == "hand"
+
+
+async def test_work_that_is_cancelled_by_itself_is_an_error_and_the_rest_is_done() -> None:
+    """A group of tasks would pass it over, and the claims of the pass would be forgotten."""
+    done = []
+
+    async def works(number: int) -> None:
+        await asyncio.sleep(0)
+        if number < AT_ONCE:
+            raise asyncio.CancelledError
+        done.append(number)
+
+    with pytest.raises(asyncio.CancelledError):
+        await all_of(partial(works, number) for number in range(2 * AT_ONCE))
+
+    assert done == list(range(AT_ONCE, 2 * AT_ONCE))
 
 
 async def test_an_error_that_nobody_foresaw_takes_no_claim_out_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -412,13 +412,16 @@ async def all_of(work: Iterable[Work]) -> None:
     would only wait for its turn, with all that it needs in memory.
     """
     left = deque(work)
-    failures: list[Exception] = []
+    failures: list[BaseException] = []
 
     async def worker() -> None:
         while left:
             try:
                 await left.popleft()()
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_being_cancelled():
+                    raise
+                # Also what a piece of work was cancelled by alone: a group of tasks would not report it.
                 failures.append(error)
 
     async with asyncio.TaskGroup() as workers:
@@ -426,3 +429,8 @@ async def all_of(work: Iterable[Work]) -> None:
             workers.create_task(worker())
     if failures:
         raise failures[0]
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

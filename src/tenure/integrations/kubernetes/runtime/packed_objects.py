@@ -36,7 +36,8 @@ class Packed(NamedTuple):
 class PackedObjects:
     """Objects by their keys. Cost: O(1); about 15 µs to get one that is not recent, and for each that ceases to be.
 
-    Objects that are given out are shared by all callers, and must not be changed.
+    Objects that are given out are shared by all callers, and must not be changed; but a text may be replaced by an
+    equal one that is kept already, as ``put`` does.
     """
 
     def __init__(self) -> None:

@@ -103,7 +103,10 @@ class PoolRecords:
         return sorted({id_of(claim) for claim in claims if claim is not None})
 
     def addresses_at(self, pool: PoolId, position: int) -> list[Object]:
-        """Return the address objects, of both kinds, that hold an address of a pool, or the prefix around it. O(1)."""
+        """Return the address objects, of both kinds, that hold an address of a pool, or the prefix around it.
+
+        O(1); in a pool of prefixes O(n) of the objects that hold several.
+        """
         record = self._records.get(pool)
         holders = sorted(record.book.holders_at(position)) if record is not None else ()
         found = (self._objects.address_of_holder(name) for sort, name in holders if sort == OBJECT)

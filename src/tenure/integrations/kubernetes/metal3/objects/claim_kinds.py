@@ -17,13 +17,13 @@ KINDS_OF_IP_POOLS = {"metal3": METAL3, "capi": CLUSTER_API}
 CLAIM_KINDS = {**KINDS_OF_IP_POOLS, "in-cluster": IN_CLUSTER}
 """By the name of the controller that serves them (KD12)."""
 
-_CLUSTER_API = f"{CLUSTER_API_GROUP}/"
+_OF_CLUSTER_API = f"{CLUSTER_API_GROUP}/"
 _IN_CLUSTER_KINDS = frozenset(each.type.kind for each in IN_CLUSTER_POOLS)
 
 
 def kind_of(object: Object) -> ClaimKind:
     """Return the kind that a claim or an address is of; of Cluster API's two, the pool that it names decides."""
-    if not text(object, "apiVersion").startswith(_CLUSTER_API):
+    if not text(object, "apiVersion").startswith(_OF_CLUSTER_API):
         return METAL3
     named = text(object, "spec", "poolRef", "kind")
     if named in _IN_CLUSTER_KINDS and text(object, "spec", "poolRef", "apiGroup") == CLUSTER_API_GROUP:

@@ -311,9 +311,18 @@ def unmapped(position: int) -> int:
     return position - MAPPED.first + _V4 if position in MAPPED else position
 
 
-@lru_cache(1024)
+LONGEST_ADDRESS = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255")
+
+
 def position_in(text: str) -> int | None:
-    """Return the address that a text says, or nothing. Each is asked for a dozen times while a claim is served."""
+    """Return the address that a text says, or nothing."""
+    # A longer text is none, and must not stay in the cache: where no webhook is asked, it may have 256 KB.
+    return _position_in(text) if len(text) <= LONGEST_ADDRESS else None
+
+
+@lru_cache(1024)
+def _position_in(text: str) -> int | None:
+    """Return the address that a short text says. Cached: each text is read a dozen times while a claim is served."""
     try:
         return unmapped(parse_address(text))
     except Invalid:
