@@ -63,7 +63,7 @@ def _numbered(items: Iterable[pytest.Item], end: str) -> dict[pytest.Item, int]:
     numbers = {}
     for item in items:
         group = known.setdefault(item.nodeid.partition(end)[0], {})
-        # By the item: those that schemathesis makes of one test have one name.
+        # By the item: all items that schemathesis makes of one test have one name.
         name = item.nodeid.partition("[")[0] if end == "::" else item
         numbers[item] = group.setdefault(name, len(group))
     return numbers

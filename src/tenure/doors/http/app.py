@@ -65,7 +65,8 @@ class Application:
         # A request that tried the short way first brings its id and its start along, so it has one id and one log line.
         before: Before | None = scope.get(BEFORE)
         began = time.perf_counter() if before is None else before.began
-        # Of a header that comes twice this keeps the last only; `check_headers` refuses those that must not.
+        # Of a header that comes twice this keeps the last only; `check_headers` refuses headers that must not come
+        # twice.
         headers = dict(scope["headers"])
         request_id = known_request_id(headers) if before is None else before.request_id
         request_id = request_id or self._site.journal.next_id()

@@ -198,7 +198,7 @@ class ClusterEdits:
             marks = await self._ledger.papers(PLACEMENT, prefix=f"{before.name}/")
             names = [mark.name.partition("/")[2] for mark in marks]
             if any(name not in papers or papers[name].document["node"] != before.name for name in names):
-                # Papers and marks are two readings: an instance that changed between them is read afresh.
+                # Papers and marks are two readings: an instance that changed between them is read again.
                 raise Outrun(Conflict("an instance changed while its node was read", field="revision"))
             instances = [papers[name] for name in names]
             if check and links is not None:

@@ -303,7 +303,7 @@ class PoolChanges:
                 return self._refuse(batch, error)
             # One of them may be at fault for all, and some need no write: each has a round of its own.
             return max([await self._round([call]) for call in batch if not call.answer.done()], default=0.0)
-        # Their version is replaced by this write.
+        # This write replaces the version that the doubtful writes named, so none of them can be done any more.
         self._forget(self._doubts)
         self._done(written, again, draft.outcomes)
         return 0.0
@@ -442,7 +442,7 @@ class PoolChanges:
                 if call.conflicts:
                     audit(PoolEvent.RESOLVED, **about)
                 self._report(call, change)
-                # A caller whose time is over was counted by what it was told: an error, even if its write was done.
+                # A caller whose time is over was counted by the error that was raised, even if its write was done.
                 if not call.answer.done():
                     call.word = change.word
                     call.answer.set_result(change.result)

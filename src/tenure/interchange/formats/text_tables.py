@@ -66,7 +66,7 @@ def column_name(cell: str) -> str:
 def read_table(text: str, name: str) -> Iterator[TableRow]:
     """Read the rows below the header; blank lines are passed over."""
     # newline="" keeps line breaks inside of cells as they are.
-    # Strict: otherwise a broken quote becomes part of a cell, and rows below it are lost in it without a word.
+    # Strict: otherwise a broken quote becomes part of a cell, and rows below it are lost in it without an error.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
     columns: list[str] | None = None
     for line, row, problem in _numbered(reader):

@@ -210,7 +210,7 @@ class ServerCounters:
         self._place = place
         self._own: MutableSequence[float]
         self._rows: list[Any] = []
-        # The supervisor's journal counts without routes; a server lays the cells out anew for its own.
+        # The supervisor's journal counts without routes; a server lays the cells out again for its own.
         self.know([])
 
     def know(self, endpoints: Sequence[Endpoint]) -> None:
@@ -219,7 +219,8 @@ class ServerCounters:
         # By id, because hashing all fields of an endpoint would cost more than the count itself.
         self._routes = {id(each): _of_route(cells, each.method, f"{API}{each.path}") for each in endpoints}
         self._outside = {path.encode(): _of_route(cells, "any", path) for path in OUTSIDE}
-        # Without routes a row is narrower than those of the file, which are cut by its width.
+        # The rows of the file have the width that routes give them; without routes a row is narrower, and is kept in
+        # memory.
         if self._place is None or not endpoints:
             self._rows = [array("d", bytes(8 * cells.width))]
             self._own = self._rows[0]

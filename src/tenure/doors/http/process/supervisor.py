@@ -88,7 +88,7 @@ class Supervisor:
         assert worker.pipe is not None
         assert worker.process is not None
         wait([worker.pipe, worker.process.sentinel, woken])
-        # Looked at first: a worker that a signal to the whole group ended has no word to say.
+        # Looked at first: a worker that a signal to the whole group ended has sent nothing.
         if self._signalled:
             return None
         try:

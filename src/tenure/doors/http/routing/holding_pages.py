@@ -18,7 +18,10 @@ from tenure.wire import encode, field_types, responses
 
 LOOKED_AT_ONCE = 1000
 MOST_LOOKED_AT = 20_000
-"""Holdings that one page with filters looks at; then it ends early, and its cursor goes on from there."""
+"""Holdings after which a page with filters ends early, and its cursor goes on from there.
+
+It reads ``LOOKED_AT_ONCE`` at a time, so it may look at up to as many more.
+"""
 
 MOST_NETWORKS = 200
 """Networks that one page of all holdings looks into; then it ends early, too."""

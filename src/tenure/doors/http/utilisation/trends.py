@@ -151,7 +151,7 @@ class Trends:
         place = (space, step.first)
         if not self.read:
             self._later.append((space, step))
-        # Once for each holding: a census that counts anew notices the same deadline again.
+        # Once for each holding: a census that counts again notices the same deadline again.
         elif place not in self._over and step.until_us is not None:
             self._over.add(place)
             cools = step.before is State.COOLING

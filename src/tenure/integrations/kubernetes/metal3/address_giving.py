@@ -176,7 +176,7 @@ class AddressGiving:
         return granted
 
     async def _named(self, record: PoolRecord, takes: Sequence[tuple[Object, int]]) -> list[tuple[Object | None, int]]:
-        """Write their addresses on claims that name them first; one that changed meanwhile is nothing in its place."""
+        """Write addresses on claims that name them first; where that failed, nothing stands in the claim's place."""
         first = [take for take in takes if not has_finalizer(take[0]) or is_named_first(*take)]
         claims = await asyncio.gather(*(self._name(record, *take) for take in first))
         named = {uid_of(claim): written for (claim, _), written in zip(first, claims, strict=True)}
@@ -202,9 +202,9 @@ class AddressGiving:
         self.again(view.key, 0.0)
 
     async def _reserve(self, view: PoolView, record: PoolRecord, chosen: list[tuple[Object, int]]) -> Object | None:
-        """Reserve addresses in the pool, in one write; return what their objects say of it.
+        """Reserve addresses in the pool, in one write; return the pool's type and metadata, or nothing if that failed.
 
-        Nothing, if the pool changed meanwhile. Without spec and status, since a whole batch keeps it while it writes.
+        Spec and status are left out: the whole batch keeps what is returned.
         """
         try:
             pool = await self.pools.reserve(view.key, {uid_of(claim): position for claim, position in chosen})
@@ -397,7 +397,7 @@ class AddressGiving:
         id = id_of(claim)
         if not was_served(claim) and not is_terminating(claim) and self._is_there(claim):
             record.wait_idly(id)
-        # A conflict, or an object that went, is no fault: users and other controllers write as well.
+        # A conflict, or an object that went, is not logged as a warning: users and other controllers write as well.
         level = logging.DEBUG if isinstance(error, WriteConflict | ObjectMissing) else logging.WARNING
         LOG.log(level, "%s: %s", id, error)
         reference = reference_of(claim)
@@ -408,7 +408,7 @@ class AddressGiving:
 async def all_of(work: Iterable[Work]) -> None:
     """Do things, many at once, and wait for all of them also where one fails: a pass ends when all its writes have.
 
-    No more than ``AT_ONCE`` are begun at a time, so what comes first also ends first. A task for each of thousands
+    No more than ``AT_ONCE`` are begun at a time, so the first do not wait for the last. A task for each of thousands
     would only wait for its turn, with all that it needs in memory.
     """
     left = deque(work)

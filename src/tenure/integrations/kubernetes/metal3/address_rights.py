@@ -153,7 +153,7 @@ def holders_before(claim: Object, position: int, book: PoolBook, claims: KnownCl
     def is_before(holder: Holder) -> bool:
         sort, uid = holder
         rival = claims.claim_of_uid(uid) if sort in OF_CLAIMS else None
-        # A claim that is not known may be one that the watch has not brought yet, so it is not overtaken.
+        # The watch may not have brought the claim of this holder yet, so the holder comes first.
         return rival is None or _place(rival, position, book) < mine
 
     return [

@@ -326,7 +326,8 @@ def _name_taken(claim: Object, view: PoolView) -> Object | None:
 
 def _by_ledger(claim: Object, binding: LedgerBinding, view: PoolView) -> Action | None:
     """Decide about a claim whose ledger does not answer, or has an address for it; nothing, if any address will do."""
-    # Without a word on the claim: a new leader would write to every claim that waits, and again a moment later (KP12).
+    # Nothing is written on the claim: a new leader would write to every claim that waits, and again a moment later
+    # (KP12).
     if view.ledger.is_unread:
         return Leave(f"the ledger of {view.key.title} is being read")
     if view.ledger.away:
@@ -342,7 +343,7 @@ def _by_ledger(claim: Object, binding: LedgerBinding, view: PoolView) -> Action 
     if row is not None and not is_of(row, claim):
         held = f"{shown} is held in the ledger by {owner}, for another claim of this name"
         return Refuse(f"{held}: one that was removed by force, or one of another cluster of this realm", position)
-    # A claim that was told of an address, or brings it along, does not change it for what the ledger has.
+    # A claim that says an address was given to it, or brings one along, does not change it for what the ledger has.
     if own not in (None, position) and (was_served(claim) or not is_picked_here(claim)):
         return Refuse(f"{shown} is what the ledger has for {owner}, not {format_address(own)}", position)
     action = _unless_held(claim, position, view, shown)

@@ -80,7 +80,8 @@ class ClaimWrites:
 
     async def let_move(self, claim: Object) -> None:
         """Let a move go on without waiting for a claim; from now on it names an address before it gets it."""
-        # Without this a claim that has lost its mark would not name its address first (``is_named_first``).
+        # ``PICKED_FOR`` as well: without it, a claim without the mark ``BLOCK_MOVE`` would not name its address first
+        # (``is_named_first``).
         picked = {"op": "add", "path": pointer("metadata", "annotations", PICKED_FOR), "value": uid_of(claim)}
         await self._patch_claim(claim, [picked, UNBLOCK])
 

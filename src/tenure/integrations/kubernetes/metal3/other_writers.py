@@ -130,7 +130,7 @@ class OtherWriters:
         try:
             await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
-                # Where another controller is found, work may end by the write that ``check`` stops: that is no fault.
+                # Where another controller is found, work may end by the write that ``check`` stops: that is no error.
                 if task.done() and not self.reason:
                     task.result()
         finally:

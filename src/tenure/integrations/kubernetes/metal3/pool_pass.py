@@ -162,7 +162,8 @@ class PoolPasses:
         for holder in list(record.left_by_force):
             address = self.caches.objects.address_of_holder(holder)
             if address is None or not self._is_left(key, address):
-                # Only now: a claim that may adopt the address can go before it has, and would leave an orphan.
+                # Not earlier: while a claim may still adopt the address, that claim can go, too, and the address would
+                # be left as an orphan.
                 record.left_by_force.discard(holder)
             elif owner_of(address, self.caches.objects) is None and not is_marked(address):
                 await self._release_left(key, address)
@@ -188,7 +189,7 @@ class PoolPasses:
             newly, behind = newly + more, behind + late
         await self._serve_line(self._view(key), record, newly)
         if behind:
-            # These claims have let the line go first; what is left for them is decided anew.
+            # After the line: these claims came later, and are decided about again.
             late, _ = await self._settle_claims(self._view(key), record, behind, waits=False)
             await self._serve_line(self._view(key), record, late)
 

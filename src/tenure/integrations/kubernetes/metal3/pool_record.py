@@ -93,7 +93,7 @@ class PoolRecord:
     def failed(self, claim: ClaimId) -> float:
         """Look at a claim again later, each time later, and return when; other claims are not delayed."""
         count = self._failures[claim] = self._failures.get(claim, 0) + 1
-        # The count is bounded: a float has no room for the powers that days of failures lead to.
+        # The exponent is bounded: 2.0 ** 1024 raises OverflowError.
         delay_s = min(FIRST_DELAY_S * 2.0 ** min(count, 20), LONGEST_DELAY_S)
         heapq.heappush(self._retries, (time.monotonic() + delay_s, claim))
         return delay_s

@@ -144,10 +144,10 @@ class PoolWrites:
                     raise
 
     def notes_releases(self, key: PoolId) -> bool:
-        """Return whether a pool is written before its addresses are released; one that is going is not.
+        """Return whether a pool is written before its addresses are released; a pool that is going is not.
 
-        Nor is one of another operator: a claim of ours that has an address of it is let go all the same, since nobody
-        else would do that.
+        Nor is a pool of another operator: a claim of ours with an address of it is let go all the same, since that
+        operator does not look after the claim.
         """
         pool, spec = self.caches.objects.pools.get(key), self.caches.records.of(key).book.spec
         if pool is None or is_terminating(pool) or key[0] in self.caches.terminating or not self.serves(pool):

@@ -115,7 +115,7 @@ class DiscoveredGroup:
     async def compare(self) -> int:
         """List everything and mend the caches where they differ; a kind that has just come is found, too."""
         if not self.is_there:
-            # Cleared before it is hurried: the look that ended just now is no answer.
+            # Cleared first: a look that ended before this call may have missed a kind that came since.
             self._looked_again.clear()
             self._hurries.set()
             await self._looked_again.wait()

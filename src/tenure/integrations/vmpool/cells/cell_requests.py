@@ -29,8 +29,8 @@ class CellRequests:
     check: Callable[[], None] = field(default=lambda: None, repr=False)
     """Asked before each write, also one that is sent again; raises if this process must not write any more."""
     needs_check: Callable[[], bool] = field(default=lambda: True, repr=False)
-    """Return whether ``check`` is asked for the writes of the task that calls; so a task must not send for another one
-    what needs it there and not here."""
+    """Return whether writes of the calling task are checked. This differs by task, so a task whose writes are not
+    checked may not send a write of another task that needs the check."""
 
     async def answered(
         self, ask: Callable[[], Awaitable[T]], kept: tuple[type[ApiError], ...] = (), *, is_write: bool = False

@@ -129,7 +129,7 @@ class ObjectCells:
         return f"{POOL_LABEL}={value}"
 
     async def _pages(self, more: str, accept: str = "application/json", **words: str) -> list[Object]:
-        """Read a list page by page, as of one moment; one that the server forgets half way begins again."""
+        """Read a list page by page, as of one moment; a list that the server forgets half way is begun again."""
         query, failed = {"labelSelector": self._selector + more, "limit": str(PAGE), **words}, 0
         while True:
             try:

@@ -114,8 +114,8 @@ class ShardCells:
     async def _swap_waiting(self, shard: int, own: "_Swap") -> None:
         """Do what waits for a shard until the caller's own swap, the oldest of its kind, is answered.
 
-        What is left then waits for the turn of its own caller: its error is nobody else's. Nor does one caller send
-        the swap of another one that needs a check, since that is asked only for the caller whose turn it is.
+        What is left then waits for the turn of its own caller: its error is nobody else's. Swaps that need a check
+        and swaps that need none are written apart: only the caller whose turn it is gets checked.
         """
         tried = 0
         while not own.answer.done():

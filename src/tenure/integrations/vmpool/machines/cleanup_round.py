@@ -75,7 +75,7 @@ async def clean_vms(
         whole = asyncio.gather(*work)
         ends: set[asyncio.Future[Any]] = {whole, stopping}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        # A round that has ended in the very moment of the stop has ended.
+        # If the cleanups ended at the moment of the stop, their results count, unless a fixed wait is to follow.
         if not whole.done():
             raise RoundStopped
         causes = dict(zip(by_ip, whole.result(), strict=True))

@@ -56,7 +56,8 @@ def function_cleanup(function: CleanupFunction) -> Cleanup:
     """
 
     async def clean(allocation: VMAllocation) -> None:
-        # An object whose call is a coroutine function is none itself.
+        # ``iscoroutinefunction`` says no of an object whose ``__call__`` is a coroutine function, so that is
+        # asked, too.
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
         answer = function(allocation) if is_async else await _on_thread(function, allocation)
         if inspect.isawaitable(answer):

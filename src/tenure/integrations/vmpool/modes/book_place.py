@@ -116,7 +116,8 @@ class BookPlace:
                 if taken is None and await self._has_healed():
                     taken = await self.book.take(new_entry(request), self._offers(request, call))
                 # Only a VM that the id had before can be waiting for a cleanup; for a new one no request is spent.
-                # Within the time as well: where the notes were not answered, a repeated allocation had no end (VS1).
+                # Within the time as well: where the notes are not answered, a repeated allocation would have no end
+                # (VS1).
                 is_old = taken is not None and not taken.is_new
                 noted = await self.read_notes() if is_old else PoolNotes()
             if taken is None:
@@ -157,7 +158,7 @@ class BookPlace:
                 return ()
             call.word = "released"
             self._held.discard(ended.ip)
-            # Counted anew, so that the VM stands at its place in the order of the pool.
+            # Counted again, so that the VM stands at its place in the order of the pool.
             self._free = None
             audit(
                 PoolEvent.RELEASED, node=node_name, id=ended.allocation_id, pod=ended.pod_name, ip=ended.ip,
@@ -322,7 +323,7 @@ class BookPlace:
         """Take allocations in. Cost: as many requests as to allocate them, some at once."""
 
         async def enter_one(entry: VMAllocation) -> None:
-            # Before each of them: a mover that had slept brought back what was released since.
+            # Before each of them: a mover that slept would bring back what was released since.
             self.check()
             taken = await self.book.take(entry, _only(entry.ip))
             if taken is None or taken.entry.ip != entry.ip:

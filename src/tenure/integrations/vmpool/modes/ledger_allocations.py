@@ -178,7 +178,7 @@ class LedgerAllocations:
         while not (await ledger.network(self.network)).retired:
             said = await self.whereabouts()
             retire: list[Operation] = [ModifyNetwork(network=self.network, retired=True)]
-            # A newer epoch is of the place to which the pool goes in this very ledger, and its word stays.
+            # A newer epoch is of the place to which the pool goes in this very ledger, and its note stays.
             if said.epoch <= self.epoch:
                 retire.append(said.written(self.pool, self.epoch, "left"))
             # Refused where another process was faster: then the next turn looks again.

@@ -48,7 +48,7 @@ async def _while_alone(places: PoolPlaces, work: Callable[[], Awaitable[T]]) -> 
     done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     async def lead() -> None:
-        # A Lease that is lost after the work has ended, and taken again, must not begin it anew.
+        # A Lease that is lost after the work has ended, and taken again, must not begin it again.
         if not done.done():
             done.set_result(await work())
         await asyncio.Event().wait()  # until it is cancelled: the lease is given up then

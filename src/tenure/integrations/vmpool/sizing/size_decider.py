@@ -78,7 +78,7 @@ class SizeDecider:
         await self._lease.run(self._lead)
 
     async def _lead(self) -> None:
-        # Another process may have led since, so the time counts anew.
+        # Another process may have led since, so the time begins again.
         self._above_since = None
         while True:
             is_changed = False
@@ -170,7 +170,7 @@ class SizeDecider:
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(name)) for name in names]
-        # Each task has written the list anew, and the newest has what all of them noted.
+        # Each task has written the list again, and the newest has what all of them noted.
         return max((task.result() for task in tasks), key=lambda each: each.generation, default=None)
 
     async def _resize(self, sized: SizedList, policy: SizePolicy, filling: PoolFilling) -> SizedList:

@@ -30,7 +30,7 @@ class PassedIds:
 
     def is_passed_since(self, allocation_id: str, count: int) -> bool:
         """Return whether an id was passed on after so many were, or whether that is not known any more."""
-        # A count below an earlier count: the notes have begun anew.
+        # A count below an earlier count: the notes have begun again.
         if self.count - count > len(self.latest) or self.count < count:
             return True
         return any(id == allocation_id and number > count for number, id, _ in self._numbered())

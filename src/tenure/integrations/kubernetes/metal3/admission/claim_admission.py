@@ -145,7 +145,8 @@ def _judge_annotations(claim: Object, before: Object | None, faults: list[SpecFa
     """Note annotations that are new, or changed, and no addresses."""
     for name in (WISHED_ADDRESS, OWN_ADDRESS):
         value = _annotation(claim, name)
-        # What was there before the webhook would forbid every other change, also that of finalizers.
+        # A value that stays is not judged: a wrong value from before the webhook would forbid every other change, also
+        # of finalizers.
         if value and value != _annotation(before, name):
             read_address(value, f"metadata.annotations.{name}", faults)
 

@@ -204,7 +204,7 @@ def _left_behind(request: AdmissionRequest, spec: PoolSpec, view: AdmissionView)
     if before is None or field(before, "spec", "pools") == field(request.object or {}, "spec", "pools"):
         return []
     old = read_pool_spec(field(before, "spec")).spec
-    # Objects come last and count: they name their claim, where a reservation may only say that there is one.
+    # What objects say replaces the rest: an object names its claim, a reservation may only say that there is a claim.
     left = dict(_being_given(request, old, spec, view)) | dict(_in_use(request, old, spec, view))
     faults = [SpecFault("spec.pools", format_address(position), reason) for position, reason in sorted(left.items())]
     if more := faults[MOST_NAMED:]:

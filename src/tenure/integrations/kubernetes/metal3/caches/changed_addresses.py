@@ -84,7 +84,7 @@ class ChangedAddresses:
             return
         reference = reference_of(claim)
         is_its = uid_of(claim) in owner_uids(gone) and reference is not None and reference.pool == pool
-        # An address of which the claim was never told can be exchanged, and is not kept.
+        # An address that was picked here, and that the claim's status never named, can be exchanged, and is not kept.
         if is_its and was_told(claim, gone) and own_address(claim) in (None, position_of(gone)):
             record.book.hold((LOST, uid_of(claim)), position_of(gone))
 

@@ -83,7 +83,7 @@ class FollowedObjects:
         }  # fmt: skip
 
         def found(kind: ResourceType, indexers: dict[str, Indexer] | None = None) -> DiscoveredGroup:
-            # The in-cluster provider's older version can be converted by its own webhook alone.
+            # Only the in-cluster provider's own webhook can convert its older version, so the older one is not read.
             versions = (kind.version,) if kind.kind in POOL_KINDS else CLUSTER_API_VERSIONS
             return DiscoveredGroup(client, kind.group, kind.plural, versions, lambda kind: group(kind, indexers))
 

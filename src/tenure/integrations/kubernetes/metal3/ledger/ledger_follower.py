@@ -116,7 +116,7 @@ class LedgerFollower:
         Nor is it waited for what was named before: that may be a place from which nobody ever answers.
         """
         self._unusable_until = float("-inf")
-        # A time-out that has expired cannot be set anew: asyncio raises.
+        # A time-out that has expired cannot be set again: asyncio raises.
         if self._looking is not None and not self._looking.expired() and self._place() != self._looked_at:
             self._looking.reschedule(asyncio.get_running_loop().time())
         self.look()

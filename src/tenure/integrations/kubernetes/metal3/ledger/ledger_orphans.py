@@ -84,7 +84,7 @@ class LedgerOrphans:
         await self.moves.look(pool)
         before = self.found.get(pool, {})
         rows = {row.position: row for row in self._orphans(pool)}
-        # Another generation is another grant, whose grace begins anew.
+        # Another generation is another grant, whose grace begins again.
         same = {at: each for at, each in before.items() if at in rows and rows[at].generation == each.row.generation}
         new = {at: OrphanedRow(row, time.monotonic()) for at, row in rows.items() if at not in same}
         self.found[pool] = same | new
