@@ -9,7 +9,7 @@ import pytest
 from tenure.integrations.kubernetes.metal3.ipam_meter import IpamMeter
 from tenure.integrations.kubernetes.metal3.objects.ipam_kinds import ADDRESS_FINALIZER, IP_ADDRESS, IP_CLAIM, MADE_FOR
 from tenure.integrations.kubernetes.metal3.objects.pool_kind import PoolId
-from tenure.integrations.kubernetes.metal3.orphan_watch import OrphanWatch
+from tenure.integrations.kubernetes.metal3.orphan_watch import TURN, OrphanWatch
 from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
 from tenure.integrations.kubernetes.runtime.resource_types import Object
 from tests.integrations.kubernetes.metal3.pass_stage import NAMESPACE, Stage
@@ -134,3 +134,28 @@ async def test_an_address_is_not_released_where_the_server_knows_a_claim_for_it(
     await watch_of(stage).look()
 
     assert stage.given() == {"left": "10.0.0.1"}
+
+
+@pytest.mark.parametrize(("is_orphaned", "turns"), [(False, 3), (True, 6)])
+async def test_other_work_has_its_turns_while_many_addresses_are_looked_at(is_orphaned: bool, turns: int) -> None:
+    """Such as the renewal of the Lease. Nothing is released, so no answer of a server is waited for."""
+    stage = Stage()
+    stage.pool()
+    if not is_orphaned:
+        stage.claim("c")
+    for number in range(3 * TURN):
+        stage.address(f"hand{number}", f"10.0.{number // 256}.{number % 256}", "c")
+    had = 0
+
+    async def other_work() -> None:
+        nonlocal had
+        while True:
+            had += 1
+            await asyncio.sleep(0)
+
+    work, watch = asyncio.create_task(other_work()), watch_of(stage)
+    looked_at = await watch.look()
+    work.cancel()
+
+    assert (looked_at, len(watch.orphans)) == (3 * TURN, 3 * TURN * is_orphaned)
+    assert had >= turns

@@ -47,7 +47,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import (
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, key_of, uid_of
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.kubernetes.metal3.claim_specs import claim_spec
-from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, numbered
+from tests.integrations.kubernetes.metal3.pass_stage import POOL, Stage, claim_id, numbered
 
 pytestmark = pytest.mark.usefixtures("skipped_time")
 
@@ -1364,6 +1364,22 @@ async def test_e7_a_claim_that_is_not_ours_any_more_leaves_the_line() -> None:
     stage.change(IP_CLAIM, "w1", lambda each: each["metadata"].update(labels={}))
     await stage.settle()
     assert stage.status("w1")["address"]["name"] == "p-10-0-0-2"
+
+
+@pytest.mark.parametrize("asks", ["", "10.0.0.1"])
+async def test_e7_a_claim_that_is_not_ours_any_more_is_not_counted_as_waiting(asks: str) -> None:
+    """Whether it waits for any address or for one; also where none becomes free, so that nobody looks at the line."""
+    stage = await full_stage("w1")
+    stage.claim("w2", asks=asks, created="2026-02-02T00:00:00Z")
+    await stage.settle()
+    record = stage.caches.records.of(POOL)
+    assert record.without_address == 2
+    stage.passes.serves = lambda each: "others" not in labels_of(each)
+    stage.change(IP_CLAIM, "w2", lambda each: each["metadata"].update(labels={"others": ""}))
+    await stage.settle()
+
+    assert list(record.claims_without_address) == [claim_id("w1")]
+    assert stage.objects["ippools", "p"]["status"]["tenure"]["addresses"]["waiting"] == 1
 
 
 @pytest.mark.parametrize("spec", [{"tenure": {"coolingSeconds": 100}}, {"tenure": {"sticky": True}}])
