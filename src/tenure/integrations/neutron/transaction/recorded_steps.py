@@ -140,8 +140,8 @@ class Settlement:
 
     def before_commit(self, session: Any) -> None:
         """Note that the outermost transaction is about to be committed: from here on a failure leaves doubt."""
-        # The event comes for savepoints, too, whose release is no COMMIT.
-        self.committing = session.get_nested_transaction() is None
+        # The event comes for savepoints, too, whose release is no COMMIT; nor does it end the commit that goes on.
+        self.committing = self.committing or session.get_nested_transaction() is None
 
     def after_commit(self, session: Any) -> None:
         """Note which transaction or savepoint was committed; it ends next."""
@@ -149,8 +149,8 @@ class Settlement:
 
     def after_transaction_end(self, session: Any, transaction: Any) -> None:
         """Hand on, settle or undo the steps of what ends."""
-        # The end of a savepoint does not end the commit that goes on around it.
-        committing, self.committing = self.committing, self.committing and transaction.nested
+        # Neither a savepoint nor a flush, which has a transaction of its own, ends the commit that goes on around it.
+        committing, self.committing = self.committing, self.committing and transaction.parent is not None
         ended = [step for made_in, step in self.steps if made_in is transaction]
         if not ended:
             return
