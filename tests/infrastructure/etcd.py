@@ -101,10 +101,21 @@ class EtcdServer:
         """Freeze the node for a while: it takes connections and questions, and answers nothing."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        # The signal stops one thread after the other, and a running one may answer a question in between.
+        while not _is_stopped(self._process.pid):
+            time.sleep(0.001)
         try:
             yield
         finally:
             self._process.send_signal(signal.SIGCONT)
+
+
+def _is_stopped(pid: int) -> bool:
+    """Return whether all threads of a process are stopped."""
+    states = (
+        task.read_text("utf-8").rpartition(")")[2].split()[0] for task in Path(f"/proc/{pid}/task").glob("*/stat")
+    )
+    return all(state == "T" for state in states)
 
 
 def program() -> Path:
