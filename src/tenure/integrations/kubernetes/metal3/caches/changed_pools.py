@@ -111,7 +111,8 @@ class ChangedPools:
 def _share_texts(pool: Object, indexes: Mapping[str, str]) -> None:
     """Let a pool's list have the texts of its record: every version that is parsed has thousands of its own."""
     listed = field(pool, "status", "indexes")
-    if isinstance(listed, dict):
+    # A list that was emptied, for it had too many entries (KD4), is not compared with all of them.
+    if isinstance(listed, dict) and listed:
         shared = {name: address for name, address in indexes.items() if listed.get(name) == address}
         pool["status"]["indexes"] = shared | {name: listed[name] for name in listed.keys() - shared.keys()}
 
